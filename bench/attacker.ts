@@ -18,7 +18,7 @@ const IDS = option("ids", "").split(",");
 const MOST = numberOption("most", 10_000);
 const SECONDS = numberOption("seconds", 20);
 const answers: Record<string, number> = {};
-const told = (status: number | string): void => {
+const count = (status: number | string): void => {
   answers[status] = (answers[status] ?? 0) + 1;
 };
 
@@ -33,7 +33,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
       messages: [{ role: "user", content }],
     });
     const send = async (key: string, path: string) => {
-      for (;;) told(await post(path, { authorization: `Bearer ${key}` }, body));
+      for (;;) count(await post(path, { authorization: `Bearer ${key}` }, body));
     };
     await Promise.all(KEYS.flatMap((key) => [send(key, CHAT), send(key, COUNT)]));
   },
@@ -49,7 +49,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
   setups: () =>
     spread(32, async (n) => {
       const address = `2001:db8:5:${(n % 65_536).toString(16)}::1`;
-      told(await post("/v1/keys", { "x-forwarded-for": address }, "{}"));
+      count(await post("/v1/keys", { "x-forwarded-for": address }, "{}"));
     }),
 
   /** As many requests as each key gets answered, small ones. */
@@ -74,7 +74,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
   async controls() {
     const slow = async () => {
       for (;;) {
-        told(await uploadOnce("POST /v1/auth/email HTTP/1.1\r\ncontent-length: 5000000", 2_000));
+        count(await uploadOnce("POST /v1/auth/email HTTP/1.1\r\ncontent-length: 5000000", 2_000));
         await Bun.sleep(100);
       }
     };
@@ -136,7 +136,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
     });
     const keep = async (key: string, n: number) => {
       for (;;) {
-        told(await socketOnce(key, networkOf(n), n % 2 === 0 ? largest : "{}"));
+        count(await socketOnce(key, networkOf(n), n % 2 === 0 ? largest : "{}"));
         await Bun.sleep(10);
       }
     };
@@ -153,7 +153,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
   /** Two thousand connections that stop within their heads. */
   async connections() {
     const open = async () => {
-      for (;;) told(await uploadOnce("GET / HTTP/1.1\r\nho", 0));
+      for (;;) count(await uploadOnce("GET / HTTP/1.1\r\nho", 0));
     };
     await Promise.all(Array.from({ length: 2_000 }, open));
   },
@@ -181,7 +181,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
     spread(16, async (n) => {
       const wrong = `or-rec-${String(n).padStart(44, "z").replaceAll("0", "y")}`;
       const { status } = await fetch(url("/v1/keys"), { headers: { authorization: `Bearer ${wrong}` } });
-      told(status);
+      count(status);
     }),
 };
 
@@ -204,7 +204,7 @@ async function withoutEnd(atOnce: number, once: (n: number) => Promise<number | 
   let next = 0;
   const again = async () => {
     for (;;) {
-      told(await once(next++));
+      count(await once(next++));
       await Bun.sleep(10);
     }
   };
@@ -260,7 +260,7 @@ async function post(
 async function uploadSlowly(key: string, address: string): Promise<never> {
   for (;;) {
     const head = `POST ${CHAT} HTTP/1.1\r\nauthorization: Bearer ${key}\r\nx-forwarded-for: ${address}\r\ncontent-length: 10400000`;
-    told(await uploadOnce(head, 2_000));
+    count(await uploadOnce(head, 2_000));
     // As quickly as a client that keeps to Retry-After would not.
     await Bun.sleep(100);
   }
@@ -304,11 +304,11 @@ async function unfinished(bytes: readonly Buffer[]): Promise<never> {
     const socket = connect(PORT, "127.0.0.1");
     socket.write(handshake(KEYS[0]!));
     const status = await answerOf(socket);
-    told(status);
+    count(status);
     if (status === 101) {
       for (const part of bytes) socket.write(part);
       await new Promise((closed) => socket.on("close", closed));
-      told("closed");
+      count("closed");
     }
     socket.destroy();
     await Bun.sleep(5_000);

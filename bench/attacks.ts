@@ -32,7 +32,7 @@ export const benchAttacks = (options: AttackOptions): Promise<Row[]> =>
     // What has not run yet is slow once, for everybody.
     await measure("warming up", { ...scene, seconds: Math.min(3, options.seconds) }, null);
     const rows = [await measure("nobody", scene, null)];
-    for (const [name, { beside, keys, usd }] of Object.entries(ATTACKS)) {
+    for (const [name, { load: otherLoad, keys, usd }] of Object.entries(ATTACKS)) {
       if (options.only !== null && !options.only.includes(name)) continue;
       // Each has a network of its own, whose allowances the one before has not used up.
       const from = `198.51.${Object.keys(ATTACKS).indexOf(name)}.7`;
@@ -50,38 +50,38 @@ export const benchAttacks = (options: AttackOptions): Promise<Row[]> =>
         seconds: `${options.seconds}`,
       };
       const flags = Object.entries(args).flatMap(([flag, value]) => [`--${flag}`, value]);
-      rows.push(await measure(beside, scene, [name, ...flags]));
+      rows.push(await measure(otherLoad, scene, [name, ...flags]));
     }
     return rows;
   });
 
 /** By the names that docs/resource-limits.md and attacker.ts have for them. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
-  requests: { beside: "small requests, 60 keys without credit" },
-  values: { beside: "60 kB of nothing but values, 60 keys without credit" },
-  letters: { beside: "10 MB of random letters, 6 keys without credit", keys: 6 },
-  uploads: { beside: "4 slow uploads each, 60 keys without credit" },
-  controls: { beside: "32 slow bodies of 5 MB without a prompt" },
-  free: { beside: "free requests, 60 keys from 60 networks" },
-  setups: { beside: "10,000 new balances from one /48" },
-  keys: { beside: "more keys for balances without credit" },
-  changes: { beside: "changes of keys without credit" },
-  secrets: { beside: "1,000 wrong secrets from the owner's address" },
-  admin: { beside: "wrong admin tokens from many networks" },
-  mails: { beside: "mails from many networks" },
-  wallets: { beside: "messages for wallets from many networks" },
-  usage: { beside: "sums of usage, 60 keys without credit" },
-  pages: { beside: "pages and unknown keys from many networks" },
-  sockets: { beside: "WebSockets, 60 keys without credit" },
-  connections: { beside: "2,000 connections that stop within their heads" },
-  events: { beside: "256 KiB events that Stripe has not signed, from many networks" },
-  orders: { beside: "card orders, 60 balances without credit" },
-  frames: { beside: "1,000 WebSockets with half a message each, a balance with $3", usd: 3 },
-  fragments: { beside: "1,000 WebSockets with fragments of a message each, a balance with $3", usd: 3 },
+  requests: { load: "small requests, 60 keys without credit" },
+  values: { load: "60 kB of nothing but values, 60 keys without credit" },
+  letters: { load: "10 MB of random letters, 6 keys without credit", keys: 6 },
+  uploads: { load: "4 slow uploads each, 60 keys without credit" },
+  controls: { load: "32 slow bodies of 5 MB without a prompt" },
+  free: { load: "free requests, 60 keys from 60 networks" },
+  setups: { load: "10,000 new balances from one /48" },
+  keys: { load: "more keys for balances without credit" },
+  changes: { load: "changes of keys without credit" },
+  secrets: { load: "1,000 wrong secrets from the owner's address" },
+  admin: { load: "wrong admin tokens from many networks" },
+  mails: { load: "mails from many networks" },
+  wallets: { load: "messages for wallets from many networks" },
+  usage: { load: "sums of usage, 60 keys without credit" },
+  pages: { load: "pages and unknown keys from many networks" },
+  sockets: { load: "WebSockets, 60 keys without credit" },
+  connections: { load: "2,000 connections that stop within their heads" },
+  events: { load: "256 KiB events that Stripe has not signed, from many networks" },
+  orders: { load: "card orders, 60 balances without credit" },
+  frames: { load: "1,000 WebSockets with half a message each, a balance with $3", usd: 3 },
+  fragments: { load: "1,000 WebSockets with fragments of a message each, a balance with $3", usd: 3 },
 };
 
 interface Attack {
-  readonly beside: string;
+  readonly load: string;
   readonly keys?: number;
   /** Of one balance that has so much, instead of several without credit. */
   readonly usd?: number;
@@ -98,7 +98,7 @@ export interface AttackOptions {
 }
 
 export interface Row {
-  readonly beside: string;
+  readonly load: string;
   /** Of the client that pays, ms. */
   readonly small: Quantiles;
   readonly large: Quantiles;
@@ -121,7 +121,7 @@ interface Scene {
   readonly seconds: number;
 }
 
-async function measure(beside: string, scene: Scene, attack: string[] | null): Promise<Row> {
+async function measure(attackName: string, scene: Scene, attack: string[] | null): Promise<Row> {
   const { gateway, owner, seconds } = scene;
   const attacker = attack === null ? null : startAttacker(gateway.port, attack);
   try {
@@ -146,7 +146,7 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
     const [small, large, counts, owned] = result;
     const parts = [small, large, counts];
     return {
-      beside,
+      load: attackName,
       small: quantiles(small.totalMs),
       large: quantiles(large.totalMs),
       counts: quantiles(counts.totalMs),
@@ -277,7 +277,7 @@ if (import.meta.main) {
   });
   const times = ["small", "large", "counts"] as const;
   const cells = rows.map((row) => [
-    row.beside,
+    row.load,
     ...times.flatMap((of) => [row[of].p50.toFixed(1), row[of].p99.toFixed(1)]),
     times.map((of) => (row[of].p99 / rows[0]![of].p99).toFixed(1)).join(", "),
     row.requests,

@@ -108,7 +108,7 @@ const chunksOf = (events: readonly SseEvent[]) =>
   events.map((event) => new Uint8Array(Buffer.from(eventText(event))));
 
 function stream(client: SurfaceName, host: SurfaceName, chunks: readonly Uint8Array[], words: number): void {
-  const judge = pairing(client, host).openStream(REQUESTS[client], ASKED);
+  const judge = pairing(client, host).openStream(REQUESTS[client], METADATA);
   let bytes = 0;
   for (const chunk of chunks) bytes += judge.push(chunk).length;
   if (!judge.isComplete || bytes < words * 5)
@@ -116,7 +116,7 @@ function stream(client: SurfaceName, host: SurfaceName, chunks: readonly Uint8Ar
 }
 
 function assemble(client: SurfaceName, host: SurfaceName, chunks: readonly Uint8Array[], last: string): void {
-  const judge = pairing(client, host).openWhole(REQUESTS[client], ASKED);
+  const judge = pairing(client, host).openWhole(REQUESTS[client], METADATA);
   for (const chunk of chunks) judge.push(chunk);
   const reply = judge.reply();
   if (reply.kind !== "reply") throw new Error("the answer is none");
@@ -132,15 +132,15 @@ function cpuUs(work: () => void, times: number): number {
   return (user + system) / times;
 }
 
-const ASKED = { publicModel: "bench/model", atS: 1_763_000_000 };
+const METADATA = { publicModel: "bench/model", atS: 1_763_000_000 };
 
 const REQUESTS = Object.fromEntries(
   (["chat.completions", "responses", "messages"] as const).map((surface) => {
-    const said =
+    const conversation =
       surface === "responses"
         ? { input: "Hi" }
         : { messages: [{ role: "user", content: "Hi" }], max_tokens: 9 };
-    const body = Buffer.from(JSON.stringify({ model: "bench/model", stream: true, ...said }));
+    const body = Buffer.from(JSON.stringify({ model: "bench/model", stream: true, ...conversation }));
     const request = SURFACES[surface].readRequest(body);
     if (refused(request)) throw new Error(request.message);
     return [surface, request];

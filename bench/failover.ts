@@ -16,7 +16,7 @@ import {
 } from "../test/fakes/behaviours.ts";
 import { type Behaviour, hostRow, REFUSED_PORT, startFakeHost } from "../test/fakes/host.ts";
 import { chatText } from "../test/fakes/transcripts.ts";
-import { ask, openTestGateway, read } from "../test/generation/test-gateway.ts";
+import { openTestGateway, read, requestBody } from "../test/generation/test-gateway.ts";
 import { ascending, type Quantiles, quantiles, table } from "./figures.ts";
 import { numberOption } from "./options.ts";
 
@@ -91,7 +91,7 @@ async function through(
     before();
     const answer = await gateway.send(
       "chat.completions",
-      ask("chat.completions", { stream: true, max_tokens: 10 }),
+      requestBody("chat.completions", { stream: true, max_tokens: 10 }),
     );
     if (!(await read(answer)).endsWith("data: [DONE]\n\n"))
       throw new Error(`${failure}: the answer was not whole`);

@@ -207,7 +207,7 @@ async function admission(): Promise<Piece> {
     holders,
   );
   const keyCounters = await ledger.counters.of(key, [], [], NOW);
-  const want: ReservationRequest = {
+  const request: ReservationRequest = {
     receipt: "rcpt_bench" as ReceiptId,
     at: NOW,
     key,
@@ -233,7 +233,7 @@ async function admission(): Promise<Piece> {
   } as const;
   let held = 0;
   const admit = () => {
-    const reservation = ledger.admit(keyCounters, want);
+    const reservation = ledger.admit(keyCounters, request);
     if (!(reservation instanceof Reservation)) throw new Error("refused");
     ledger.settle(reservation, end, () => "{}");
     return reservation.held;

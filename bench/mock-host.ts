@@ -142,7 +142,7 @@ const MESSAGES_TOOLS: Story = {
 const RESPONSE = { id: "resp_bench", object: "response", created_at: 1_763_000_000, model: "bench-model" };
 const ITEM = { id: "msg_bench", type: "message", role: "assistant" };
 const PART = { type: "output_text", text: "", annotations: [], logprobs: [] };
-const PLACE = { item_id: ITEM.id, output_index: 0, content_index: 0 };
+const POSITION = { item_id: ITEM.id, output_index: 0, content_index: 0 };
 
 const RESPONSES: Story = {
   begin:
@@ -155,17 +155,22 @@ const RESPONSES: Story = {
       item: { ...ITEM, content: [] },
       sequence_number: 1,
     }) +
-    typed("response.content_part.added", { ...PLACE, part: PART, sequence_number: 2 }),
+    typed("response.content_part.added", { ...POSITION, part: PART, sequence_number: 2 }),
   delta: (at) =>
-    typed("response.output_text.delta", { ...PLACE, delta: " token", logprobs: [], sequence_number: 3 + at }),
+    typed("response.output_text.delta", {
+      ...POSITION,
+      delta: " token",
+      logprobs: [],
+      sequence_number: 3 + at,
+    }),
   end(deltas) {
     const part = { ...PART, text: " token".repeat(deltas) };
     const item = { ...ITEM, status: "completed", content: [part] };
     const usage = { input_tokens: 10, output_tokens: deltas, total_tokens: 10 + deltas };
     const response = { ...RESPONSE, status: "completed", output: [item], usage };
     return (
-      typed("response.output_text.done", { ...PLACE, text: part.text, sequence_number: 3 + deltas }) +
-      typed("response.content_part.done", { ...PLACE, part, sequence_number: 4 + deltas }) +
+      typed("response.output_text.done", { ...POSITION, text: part.text, sequence_number: 3 + deltas }) +
+      typed("response.content_part.done", { ...POSITION, part, sequence_number: 4 + deltas }) +
       typed("response.output_item.done", { output_index: 0, item, sequence_number: 5 + deltas }) +
       typed("response.completed", { response, sequence_number: 6 + deltas })
     );
@@ -273,8 +278,9 @@ function answer(socket: Socket<Connection>, line: string, streamed: string | nul
   }
   const named = /paced-([\d.]+)-(\d+)-(\d+)(?:-(\w+))?"/.exec(streamed);
   const story = storyOf(line, named?.[4]);
-  const asked = named === null ? pace : { firstMs: +named[1]!, deltas: +named[2]!, everyMs: +named[3]! };
-  stream(socket, asked, story);
+  const requestedPace =
+    named === null ? pace : { firstMs: +named[1]!, deltas: +named[2]!, everyMs: +named[3]! };
+  stream(socket, requestedPace, story);
 }
 
 function storyOf(line: string, variant: string | undefined): Story {
@@ -294,17 +300,17 @@ function stream(
     send(socket, `${HEAD}${begin}${all}${end(deltas)}0\r\n\r\n`);
     return;
   }
-  let told = 0;
+  let sent = 0;
   const next = () => {
-    send(socket, told === 0 ? HEAD + begin + delta(0) : delta(told));
-    told += 1;
-    if (told < deltas) return;
+    send(socket, sent === 0 ? HEAD + begin + delta(0) : delta(sent));
+    sent += 1;
+    if (sent < deltas) return;
     clearInterval(socket.data.timer!);
     socket.data.timer = null;
     send(socket, `${end(deltas)}0\r\n\r\n`);
   };
   socket.data.timer = setTimeout(() => {
     next();
-    if (told < deltas) socket.data.timer = setInterval(next, everyMs);
+    if (sent < deltas) socket.data.timer = setInterval(next, everyMs);
   }, firstMs);
 }

@@ -23,14 +23,14 @@ export const benchNeighbour = (rounds: number, seconds: number): Promise<Row[]> 
     const measured: Row[][] = [];
     for (let round = 0; round < rounds; round++) {
       const alone = await measureAlone(scene);
-      const small = await measureBeside("small requests", BODY, alone.us, scene);
-      measured.push([alone.row, small, await measureBeside("bodies of 1 MB", LARGE_BODY, alone.us, scene)]);
+      const small = await measureNextTo("small requests", BODY, alone.us, scene);
+      measured.push([alone.row, small, await measureNextTo("bodies of 1 MB", LARGE_BODY, alone.us, scene)]);
     }
     return measured[0]!.map((_, at) => middle(measured.map((rows) => rows[at]!)));
   });
 
 export interface Row {
-  readonly beside: string;
+  readonly neighbour: string;
   /** Of the modest key, ms. */
   readonly p50: number;
   readonly p99: number;
@@ -49,10 +49,10 @@ interface Scene {
 
 async function measureAlone({ gateway, modest, seconds }: Scene): Promise<{ row: Row; us: number }> {
   const { result, us } = await cpuOf(gateway, () => quiet(modest, seconds));
-  return { row: { beside: "nobody", ...told(result), refused: 0, refusalUs: null }, us };
+  return { row: { neighbour: "nobody", ...summary(result), refused: 0, refusalUs: null }, us };
 }
 
-async function measureBeside(beside: string, body: string, aloneUs: number, scene: Scene): Promise<Row> {
+async function measureNextTo(neighbour: string, body: string, aloneUs: number, scene: Scene): Promise<Row> {
   const { gateway, modest, noisy, seconds } = scene;
   // The limit is reached first: what is still served is not a refusal.
   await load(noisy, { body: BODY, connections: 4, requests: NOISY_RPM });
@@ -64,7 +64,7 @@ async function measureBeside(beside: string, body: string, aloneUs: number, scen
   );
   const [ours, theirs] = result;
   const refused = theirs.statuses[429] ?? 0;
-  return { beside, ...told(ours), refused, refusalUs: (us - aloneUs) / Math.max(1, refused) };
+  return { neighbour, ...summary(ours), refused, refusalUs: (us - aloneUs) / Math.max(1, refused) };
 }
 
 /** The round whose p99 is in the middle. */
@@ -74,7 +74,7 @@ const middle = (rows: readonly Row[]): Row =>
 const quiet = (modest: Target, seconds: number): Promise<Timings> =>
   load(modest, { body: BODY, connections: 4, perSecond: 50, seconds });
 
-const told = ({ totalMs, failures }: Timings) => ({ ...quantiles(totalMs), failures });
+const summary = ({ totalMs, failures }: Timings) => ({ ...quantiles(totalMs), failures });
 
 const NOISY_RPM = 300;
 const NOISY_PER_SECOND = (NOISY_RPM / 60) * 100;
@@ -100,8 +100,8 @@ if (import.meta.main) {
   console.log(
     table(
       head,
-      rows.map(({ beside, p50, p99, failures, refused, refusalUs }) => [
-        beside,
+      rows.map(({ neighbour, p50, p99, failures, refused, refusalUs }) => [
+        neighbour,
         p50,
         p99,
         failures,

@@ -22,17 +22,17 @@ export const benchPause = ({ rounds, pauseMs, requests }: PauseSize): Promise<Ro
       entrants.push({ name, subject, before: [], after: [] });
     }
     // Compilers work next to the first requests.
-    for (const { subject } of entrants) await ask(subject, 8 * requests);
-    for (const { subject, before } of entrants) before.push(await ask(subject, requests));
+    for (const { subject } of entrants) await sendRequests(subject, 8 * requests);
+    for (const { subject, before } of entrants) before.push(await sendRequests(subject, requests));
     for (let round = 0; round < rounds; round++) {
       await Bun.sleep(pauseMs);
       // The load generator and the host have paused too.
-      await served({ port: host.port, path: PATH, headers: {} }, askFor("", 8 * requests));
+      await served({ port: host.port, path: PATH, headers: {} }, loadOf("", 8 * requests));
       for (let turn = 0; turn < entrants.length; turn++) {
         const { subject, before, after } = entrants[(round + turn) % entrants.length]!;
-        after.push(await ask(subject, requests));
-        await ask(subject, 8 * requests);
-        before.push(await ask(subject, requests));
+        after.push(await sendRequests(subject, requests));
+        await sendRequests(subject, 8 * requests);
+        before.push(await sendRequests(subject, requests));
       }
     }
     return entrants.map(({ name, before, after }) => ({
@@ -93,12 +93,12 @@ async function within<T>(env: Record<string, string>, begin: () => Promise<T>): 
   }
 }
 
-async function ask({ process, target, prefix }: Subject, requests: number): Promise<Taken> {
-  const { result, us } = await cpuOf(process, () => served(target, askFor(prefix, requests)));
+async function sendRequests({ process, target, prefix }: Subject, requests: number): Promise<Taken> {
+  const { result, us } = await cpuOf(process, () => served(target, loadOf(prefix, requests)));
   return { us: us / result.count, ...quantiles(result.totalMs) };
 }
 
-const askFor = (prefix: string, requests: number): Load => ({
+const loadOf = (prefix: string, requests: number): Load => ({
   body: bodyOf(prefix, "burst", false),
   connections: 64,
   requests,

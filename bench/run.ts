@@ -17,10 +17,11 @@ const BY_NAME = [
   "soak",
 ] as const;
 
-const [wanted] = process.argv.slice(2);
-const chosen = wanted === undefined ? SUITES : [...SUITES, ...BY_NAME].filter((suite) => suite === wanted);
+const [selected] = process.argv.slice(2);
+const chosen =
+  selected === undefined ? SUITES : [...SUITES, ...BY_NAME].filter((suite) => suite === selected);
 if (chosen.length === 0) {
-  console.error(`There is no suite "${wanted}": ${[...SUITES, ...BY_NAME].join(", ")}.`);
+  console.error(`There is no suite "${selected}": ${[...SUITES, ...BY_NAME].join(", ")}.`);
   process.exit(1);
 }
 for (const suite of chosen) {

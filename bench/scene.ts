@@ -32,9 +32,9 @@ export async function inScene<T>(name: string, run: (scene: Scene) => Promise<T>
         return gateway;
       },
       async peer(peer, at = peer.name) {
-        const place = join(folder, at.replaceAll(/\W+/g, "-"));
-        mkdirSync(place, { recursive: true });
-        const subject = await (await peer.install(folder)).start(host.port, place);
+        const path = join(folder, at.replaceAll(/\W+/g, "-"));
+        mkdirSync(path, { recursive: true });
+        const subject = await (await peer.install(folder)).start(host.port, path);
         ends.push(() => subject.process.stop());
         return subject;
       },

@@ -115,8 +115,8 @@ const BODY = JSON.stringify({ filler: "x".repeat(600) });
 async function oneRequest(ledger: Ledger, books: JournalBooks, waits: number[]): Promise<void> {
   const at = systemClock.now();
   const keyCounters = await ledger.counters.of(KEY, [], [], at);
-  const want: ReservationRequest = { ...WANT, receipt: newReceiptId(at, systemRandom), at };
-  const reservation = ledger.admit(keyCounters, want);
+  const request: ReservationRequest = { ...REQUEST, receipt: newReceiptId(at, systemRandom), at };
+  const reservation = ledger.admit(keyCounters, request);
   if (!(reservation instanceof Reservation)) throw new Error(`refused for ${reservation.what}`);
   await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
   const end = {
@@ -134,7 +134,7 @@ async function oneRequest(ledger: Ledger, books: JournalBooks, waits: number[]):
 
 const KEY = keyOf({ balanceId: BALANCE, dailyLimit: MAX_NANO_USD, monthlyLimit: MAX_NANO_USD });
 
-const WANT: Omit<ReservationRequest, "receipt" | "at"> = {
+const REQUEST: Omit<ReservationRequest, "receipt" | "at"> = {
   key: KEY,
   budgets: [],
   allowances: [],

@@ -25,7 +25,7 @@ export interface SoakSize {
   readonly everyS: number;
 }
 
-export interface Look {
+export interface Sample {
   readonly atS: number;
   readonly megabytes: number;
   readonly descriptors: number;
@@ -34,20 +34,20 @@ export interface Look {
 
 export interface Soak {
   /** Before the load, on the way, and after all have ended. */
-  readonly before: Look;
-  readonly looks: readonly Look[];
-  readonly after: Look;
+  readonly before: Sample;
+  readonly samples: readonly Sample[];
+  readonly after: Sample;
   readonly served: number;
   readonly failed: number;
   readonly left: number;
   readonly driftNano: string;
 }
 
-export const benchSoak = (size: SoakSize, progress: (look: Look) => void): Promise<Soak> =>
+export const benchSoak = (size: SoakSize, progress: (sample: Sample) => void): Promise<Soak> =>
   inScene("soak", async ({ peer }) => {
     const subject = await peer(gateway);
     const startedMs = performance.now();
-    const look = async (): Promise<Look> => ({
+    const measure = async (): Promise<Sample> => ({
       atS: Math.round((performance.now() - startedMs) / 1_000),
       megabytes: Math.round(subject.process.residentBytes() / 1_048_576),
       descriptors: readdirSync(`/proc/${subject.process.pid}/fd`).length,
@@ -56,14 +56,14 @@ export const benchSoak = (size: SoakSize, progress: (look: Look) => void): Promi
     const body = bodyOf(subject.prefix, "burst", true);
     await served(subject.target, { body, connections: 64, requests: 2_000 });
     await ended(subject);
-    const before = await look();
-    const looks: Look[] = [];
+    const before = await measure();
+    const samples: Sample[] = [];
     const done = new AbortController();
     const watching = (async () => {
       while (!done.signal.aborted) {
         await Bun.sleep(size.everyS * 1_000);
-        const one = await look();
-        looks.push(one);
+        const one = await measure();
+        samples.push(one);
         progress(one);
       }
     })();
@@ -71,9 +71,9 @@ export const benchSoak = (size: SoakSize, progress: (look: Look) => void): Promi
     done.abort();
     await watching;
     await ended(subject);
-    const after = await settled(look, before.descriptors + KEPT_CONNECTIONS);
+    const after = await settled(measure, before.descriptors + KEPT_CONNECTIONS);
     const { drift_nano } = (await operator(subject.process, "/admin/ledger/audit")) as { drift_nano: string };
-    return { before, looks, after, ...ran, driftNano: drift_nano };
+    return { before, samples, after, ...ran, driftNano: drift_nano };
   });
 
 /** A tenth of the clients leave in the middle, the others are all kinds in equal parts, and whole answers. */
@@ -120,7 +120,7 @@ async function leaveAgainAndAgain(
   while (performance.now() < untilMs && !signal.aborted) {
     const socket = await Bun.connect({ hostname: "127.0.0.1", port: target.port, socket: { data() {} } });
     socket.write(requestBytes(target, body));
-    await Bun.sleep(Math.min(Math.random() * LONGEST_STAY_MS, untilMs - performance.now()));
+    await Bun.sleep(Math.min(Math.random() * MAX_CONNECTED_MS, untilMs - performance.now()));
     socket.terminate();
     count += 1;
   }
@@ -128,7 +128,7 @@ async function leaveAgainAndAgain(
 }
 
 /** Shorter and longer than a stream takes. */
-const LONGEST_STAY_MS = 20_000;
+const MAX_CONNECTED_MS = 20_000;
 const PADDED = { steady: "padded", slow: "slowPadded" } as const;
 
 /** Until no request is open, or `TIMEOUT_MS`. */
@@ -139,10 +139,10 @@ async function ended(subject: Subject): Promise<void> {
 }
 
 /** Connections to hosts are kept for a while, for the next requests. */
-async function settled(look: () => Promise<Look>, descriptors: number): Promise<Look> {
+async function settled(measure: () => Promise<Sample>, descriptors: number): Promise<Sample> {
   const untilMs = performance.now() + TIMEOUT_MS;
   for (;;) {
-    const one = await look();
+    const one = await measure();
     if (one.descriptors <= descriptors || performance.now() > untilMs) return one;
     await Bun.sleep(1_000);
   }
@@ -151,7 +151,7 @@ async function settled(look: () => Promise<Look>, descriptors: number): Promise<
 const TIMEOUT_MS = 120_000;
 
 /** What is wrong with a run; empty when nothing is. */
-export function faultsOf({ before, looks, after, failed, driftNano }: Soak): string[] {
+export function faultsOf({ before, samples, after, failed, driftNano }: Soak): string[] {
   const faults: string[] = [];
   if (failed > 0) faults.push(`${failed} requests failed`);
   if (after.holds !== 0) faults.push(`${after.holds} holds are left`);
@@ -159,16 +159,16 @@ export function faultsOf({ before, looks, after, failed, driftNano }: Soak): str
   if (after.descriptors > before.descriptors + KEPT_CONNECTIONS)
     faults.push(`${after.descriptors - before.descriptors} descriptors are left`);
   const [early, late] = [
-    looks.slice(looks.length >> 2, looks.length >> 1),
-    looks.slice((3 * looks.length) >> 2),
+    samples.slice(samples.length >> 2, samples.length >> 1),
+    samples.slice((3 * samples.length) >> 2),
   ];
   const growth = mean(late) / mean(early);
   if (growth > MAX_GROWTH) faults.push(`memory grew by ${((growth - 1) * 100).toFixed(0)}%`);
   return faults;
 }
 
-const mean = (looks: readonly Look[]): number =>
-  looks.reduce((sum, { megabytes }) => sum + megabytes, 0) / looks.length;
+const mean = (samples: readonly Sample[]): number =>
+  samples.reduce((sum, { megabytes }) => sum + megabytes, 0) / samples.length;
 
 /** To hosts and clients. */
 const KEPT_CONNECTIONS = 64;
@@ -184,9 +184,9 @@ if (import.meta.main) {
     pace,
     everyS: Math.max(1, minutes),
   };
-  const row = ({ atS, megabytes, descriptors, holds }: Look) => [atS, megabytes, descriptors, holds];
-  const soak = await benchSoak({ ...size, pace }, (look) => console.error(row(look).join(" ")));
-  console.log(table(["s", "MB", "descriptors", "holds"], [...soak.looks, soak.after].map(row)));
+  const row = ({ atS, megabytes, descriptors, holds }: Sample) => [atS, megabytes, descriptors, holds];
+  const soak = await benchSoak({ ...size, pace }, (sample) => console.error(row(sample).join(" ")));
+  console.log(table(["s", "MB", "descriptors", "holds"], [...soak.samples, soak.after].map(row)));
   const { served: count, failed, left, driftNano } = soak;
   console.log(`${count} served, ${failed} failed, ${left} left by their clients; drift ${driftNano}.`);
   const faults = faultsOf(soak);

@@ -74,12 +74,12 @@ function bodyOf(model: string, bytes: number, stream: boolean, conversation: num
   let left = bytes - JSON.stringify({ ...head, messages, tools }).length;
   for (let call = 0; left > 0; call++) {
     const id = `call_${conversation}_${call}`;
-    const asked = {
+    const body = {
       name: TOOL_NAMES[call % TOOL_NAMES.length]!,
       arguments: `{"path":"src/part-${call}.ts"}`,
     };
     const turn = [
-      { role: "assistant", content: null, tool_calls: [{ id, type: "function", function: asked }] },
+      { role: "assistant", content: null, tool_calls: [{ id, type: "function", function: body }] },
       { role: "tool", tool_call_id: id, content: source(Math.min(left, RESULT_BYTES), call) },
     ];
     messages.push(...turn);

@@ -22,7 +22,7 @@ export async function measureFaults(
     ? await flood(subject, subject.target, seconds, 413, BODY_BYTES + 1)
     : null;
   const badKey = subject.stranger === undefined ? null : await flood(subject, subject.stranger, seconds, 401);
-  const largeBody = await beside(subject, seconds);
+  const largeBody = await nextToLargeBodies(subject, seconds);
   const recovered = await killed(installed, subject, host, folder, seconds);
   const hostBackMs = await hostGone(recovered.subject, host);
   await recovered.subject.process.stop();
@@ -56,7 +56,7 @@ async function flood(
 /** A connection that is closed while refused may show as no answer at all. */
 const MOST = 0.9;
 
-async function beside(subject: Subject, seconds: number): Promise<Faults["largeBody"]> {
+async function nextToLargeBodies(subject: Subject, seconds: number): Promise<Faults["largeBody"]> {
   const { target, prefix } = subject;
   const streams = () =>
     load(target, {

@@ -59,8 +59,8 @@ export async function run(command: string[], cwd: string, env: Record<string, st
   ]);
   if ((await child.exited) === 0) return `${out}${complaint}`.trim();
   const lines = `${out}\n${complaint}`.trim().split("\n");
-  const said = lines.findLast((line) => /error:|ENOTFOUND|not found/i.test(line)) ?? lines.at(-1) ?? "";
-  throw new Error(`${basename(command[0]!)}: ${said.trim().slice(0, 200)}`);
+  const message = lines.findLast((line) => /error:|ENOTFOUND|not found/i.test(line)) ?? lines.at(-1) ?? "";
+  throw new Error(`${basename(command[0]!)}: ${message.trim().slice(0, 200)}`);
 }
 
 const INSTALL_MS = 600_000;

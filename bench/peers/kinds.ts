@@ -38,11 +38,11 @@ export function requestOf(
   if (reached === null) return null;
   const model = `${prefix}${hostPrefix(host)}${pace ?? (padded ? PACES.padded : PACES.steady)}`;
   const question = "What is the capital of Norway? Answer in one word.";
-  const said =
+  const conversation =
     client === "responses"
       ? { max_output_tokens: 1_000, input: question }
       : { max_tokens: 1_000, messages: [{ role: "user", content: question }] };
-  return { target: reached, body: JSON.stringify({ model, stream: true, ...said }) };
+  return { target: reached, body: JSON.stringify({ model, stream: true, ...conversation }) };
 }
 
 /** In front of a model's name, for peers that choose the host by it. */

@@ -41,7 +41,7 @@ async function freshWorld(state: State, rotated: boolean): Promise<World> {
 }
 
 const answer = async (operation: Operation, by: Credential): Promise<string> =>
-  (await freshWorld(operation.state ?? "claimed", isRotated(by))).ask(operation, by);
+  (await freshWorld(operation.state ?? "claimed", isRotated(by))).send(operation, by);
 
 for (const operation of OPERATIONS) {
   test(nameOf(operation), async () => {
@@ -56,15 +56,15 @@ test("a cookie is its session to the gateway's own pages; to others it changes n
     const { method, path, state = "claimed" } = operation;
     const inCookie = async (origin: string) => {
       const world = await freshWorld(state, false);
-      return world.ask(operation, "session", world.inCookie(origin));
+      return world.send(operation, "session", world.inCookie(origin));
     };
     const [none, session] = [expected(operation, "none"), expected(operation, "session")];
     // The operator's token and generation are never in a cookie.
     const readsNone = path.startsWith("/admin/") || path === "/metrics" || session === "401 invalid_api_key";
     const own = readsNone ? none : session;
     // Pages elsewhere may try the endpoints that take a key, where a cookie says nothing.
-    const mayAsk = method === "GET" || /completions|responses|messages/.test(path);
-    const foreign = mayAsk ? own : "400 invalid_request";
+    const maySend = method === "GET" || /completions|responses|messages/.test(path);
+    const foreign = maySend ? own : "400 invalid_request";
     expect(`${nameOf(operation)} ${await inCookie(deps.url)}`).toBe(`${nameOf(operation)} ${own}`);
     expect(`${nameOf(operation)} ${await inCookie("https://evil.example")}`).toBe(
       `${nameOf(operation)} ${foreign}`,

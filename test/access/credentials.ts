@@ -55,7 +55,7 @@ const SET_UP = ["setUpKey", "rotatedKey", "rotatedOutKey"] as const;
 const ADMIN = ["fellow", "admin"] as const;
 const OPERATING = ["operating", ...ADMIN] as const;
 const READING = ["reader", ...OPERATING] as const;
-const ASK = { model: "sim/echo:free", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
+const REQUEST = { model: "sim/echo:free", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
 
 export const OPERATIONS: readonly Operation[] = [
   operation("POST /v1/keys", ["none", ...ANY_OWNER], { ok: 201 }),
@@ -151,7 +151,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("GET /v1/models/sim%2Fecho", [...KEYS, ...ANY_OWNER]),
   operation("GET /v1/models/sim/echo", [...KEYS, ...ANY_OWNER]),
 
-  operation("POST /v1/chat/completions", KEYS, { body: ASK, others: "401 invalid_api_key" }),
+  operation("POST /v1/chat/completions", KEYS, { body: REQUEST, others: "401 invalid_api_key" }),
   operation("POST /v1/responses", KEYS, {
     body: { model: "sim/echo:free", input: "Hello", max_output_tokens: 16, store: false },
     others: "401 invalid_api_key",
@@ -160,8 +160,10 @@ export const OPERATIONS: readonly Operation[] = [
     body: { model: "sim/echo", input: "Hi" },
     others: "401 invalid_api_key",
   }),
-  operation("POST /v1/messages", KEYS, { body: ASK, others: "401 invalid_api_key" }),
-  operation("POST /v1/messages/count_tokens", KEYS, { body: { model: "sim/echo", messages: ASK.messages } }),
+  operation("POST /v1/messages", KEYS, { body: REQUEST, others: "401 invalid_api_key" }),
+  operation("POST /v1/messages/count_tokens", KEYS, {
+    body: { model: "sim/echo", messages: REQUEST.messages },
+  }),
 
   operation("POST /admin/credits", OPERATING, {
     body: { balance_id: "{balance}", amount_usd: 1, idempotency_key: "{balance} more" },

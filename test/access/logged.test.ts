@@ -35,7 +35,7 @@ test.each(CHANGING.map(({ operation, by }) => [nameOf(operation), operation, by]
   async (name, operation, by: Credential) => {
     const world = await World.make(fixture, operation.state ?? "claimed", isRotated(by));
     const before = await newest();
-    expect(await world.ask(operation, by)).toMatch(/^2/);
+    expect(await world.send(operation, by)).toMatch(/^2/);
     const isLogged = (await newest()) !== before;
     expect(`${name}: ${isLogged}`).toBe(`${name}: ${!CHANGES_NOTHING.test(name)}`);
   },

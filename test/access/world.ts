@@ -62,7 +62,7 @@ export class World {
     if (state === "kept") deps.age(setUp.balance_id);
     const [sessions, token] = [
       await deps.send("GET", "/v1/auth/sessions", { bearer: entered.session }),
-      await deps.askForLink(stranger),
+      await deps.requestLink(stranger),
     ];
 
     const payment = isAccounts
@@ -108,7 +108,7 @@ export class World {
   }
 
   /** The status of an answer, and for refusals the code. */
-  async ask({ method, path, body }: Operation, by: Credential, headers = this.bearing(by)): Promise<string> {
+  async send({ method, path, body }: Operation, by: Credential, headers = this.bearing(by)): Promise<string> {
     const json = await this.filledBody(body, by);
     const target = this.filled(await this.withColleague(path), by);
     const reply = await this.deps.send(method, target, {
@@ -251,7 +251,7 @@ export class Fixture {
     return (await this.send("POST", "/v1/auth/email/verify", { json })).json;
   }
 
-  async askForLink(email: string): Promise<string> {
+  async requestLink(email: string): Promise<string> {
     await this.send("POST", "/v1/auth/email", { json: { email } });
     return this.newestToken(email);
   }

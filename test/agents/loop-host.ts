@@ -85,9 +85,9 @@ function answerTo(body: Loose, language: Language, { done, calls, tokens, isLong
       tokens,
     );
   if (/Summarize this conversation|CONTEXT CHECKPOINT/.test(last))
-    return said(language, `${SUMMARY} step ${done} done.`, 900);
+    return answerOf(language, `${SUMMARY} step ${done} done.`, 900);
   const call = done >= calls ? null : callOf(body, language, done + 1, isLong);
-  return call === null ? said(language, TEXT, tokens) : called(language, call, done + 1, tokens);
+  return call === null ? answerOf(language, TEXT, tokens) : called(language, call, done + 1, tokens);
 }
 
 interface Call {
@@ -163,7 +163,7 @@ function called(language: Language, { name, input, custom, more }: Call, n: numb
   }
 }
 
-function said(language: Language, text: string, tokens: number): Loose {
+function answerOf(language: Language, text: string, tokens: number): Loose {
   switch (language) {
     case "chat.completions":
       return chat({ content: text }, "stop", tokens);

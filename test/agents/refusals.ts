@@ -34,11 +34,11 @@ async function refuse(agent: Agent, cause: Cause, gateway: GatewayProcess, tools
     stderr: "pipe",
   });
   let shownMs: number | null = null;
-  let said = "";
+  let message = "";
   const read = async (stream: ReadableStream<Uint8Array>) => {
     for await (const bytes of stream) {
-      said += Buffer.from(bytes).toString();
-      if (shownMs === null && cause.says.test(said)) shownMs = performance.now();
+      message += Buffer.from(bytes).toString();
+      if (shownMs === null && cause.says.test(message)) shownMs = performance.now();
     }
   };
   const reading = Promise.all([read(child.stdout), read(child.stderr)]);
@@ -54,7 +54,7 @@ async function refuse(agent: Agent, cause: Cause, gateway: GatewayProcess, tools
   console.log(
     `${agent.name}, ${cause.name}: ${isFine ? "as documented" : "FAILED"}; ${shown}, ${line.posts} POST, ${end}`,
   );
-  if (!isFine || process.env.AGENTS_VERBOSE !== undefined) console.log(said.slice(-3_000));
+  if (!isFine || process.env.AGENTS_VERBOSE !== undefined) console.log(message.slice(-3_000));
   line.close();
   rmSync(home, { recursive: true, force: true });
   return isFine;

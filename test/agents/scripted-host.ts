@@ -113,7 +113,7 @@ function messagesEvents(next: Next): SseEvent[] {
     event("content_block_delta", { index: 0, delta: { type: "signature_delta", signature: SIGNATURE } }),
     event("content_block_stop", { index: 0 }),
   ];
-  const said =
+  const content =
     typeof next === "string"
       ? [
           event("content_block_start", { index: 1, content_block: { type: "text", text: "" } }),
@@ -150,7 +150,7 @@ function messagesEvents(next: Next): SseEvent[] {
     }),
     event("ping", {}),
     ...thought,
-    ...said,
+    ...content,
     event("content_block_stop", { index: 1 }),
     event("message_delta", {
       delta: { stop_reason: typeof next === "string" ? "end_turn" : "tool_use", stop_sequence: null },
@@ -174,7 +174,7 @@ function chatEvents(next: Next): SseEvent[] {
   });
   const delta = (delta: object, finish_reason: string | null = null) =>
     chunk([{ index: 0, delta, finish_reason }]);
-  const said =
+  const content =
     typeof next === "string"
       ? [delta({ content: next })]
       : [
@@ -192,7 +192,7 @@ function chatEvents(next: Next): SseEvent[] {
         ];
   return [
     delta({ role: "assistant", content: "" }),
-    ...said,
+    ...content,
     delta({}, typeof next === "string" ? "stop" : "tool_calls"),
     chunk([], { usage: { prompt_tokens: 900, completion_tokens: 40, total_tokens: 940 } }),
     { data: "[DONE]" },

@@ -18,8 +18,8 @@ if (argument === "--lower") {
     `${JSON.stringify(Object.fromEntries(lowered), null, 2)}\n`,
   );
 } else if (argument !== undefined) {
-  const places = [...(counts.get(argument) ?? [])].sort(([, one], [, other]) => other - one);
-  for (const [path, count] of places) console.log(`${String(count).padStart(5)}  ${path}`);
+  const files = [...(counts.get(argument) ?? [])].sort(([, one], [, other]) => other - one);
+  for (const [path, count] of files) console.log(`${String(count).padStart(5)}  ${path}`);
 } else {
   for (const [word, { max, where, plainer }] of Object.entries(WORDS))
     console.log(`${word.padEnd(12)} ${total(counts.get(word)!)} of ${max}, ${where}: ${plainer}`);

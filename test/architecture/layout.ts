@@ -64,7 +64,7 @@ const IMPURE = [
 ];
 
 export const isPure = (path: string): boolean =>
-  !IMPURE.some((place) => path === place || path.startsWith(`${place}/`) || roomOf(path) === place);
+  !IMPURE.some((listed) => path === listed || path.startsWith(`${listed}/`) || roomOf(path) === listed);
 
 /** Packages that compute and open nothing, with what is used of those that can do more. */
 export const PURE_PACKAGES: Readonly<Record<string, "all" | readonly string[]>> = {

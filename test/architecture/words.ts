@@ -46,16 +46,16 @@ export function countWords(texts: readonly Text[], words = WORDS): Map<string, M
 
 /** Words that appear more often than they may, with what to write instead. */
 export const tooFrequent = (texts: readonly Text[], words = WORDS): string[] =>
-  [...countWords(texts, words)].flatMap(([word, places]) => {
+  [...countWords(texts, words)].flatMap(([word, files]) => {
     const { plainer, max } = words[word]!;
-    const count = total(places);
+    const count = total(files);
     return count > max
       ? [`"${word}" ${count} times, at most ${max}: write ${plainer} (\`bun run words ${word}\`)`]
       : [];
   });
 
-export const total = (places: ReadonlyMap<string, number>): number =>
-  [...places.values()].reduce((sum, count) => sum + count, 0);
+export const total = (files: ReadonlyMap<string, number>): number =>
+  [...files.values()].reduce((sum, count) => sum + count, 0);
 
 /** All code and documents of the repository. */
 export const repository = (): Promise<Text[]> =>
@@ -78,13 +78,13 @@ function partsOf(path: string, text: string): { names: string[]; sentences: stri
   const sentences = comments.map(({ value }) => value);
   const walk = (node: Node): void => {
     if (/^(JSX)?Identifier$/.test(node.type)) names.push(node.name as string);
-    const said = node.type === "TemplateElement" ? (node.value as { raw: string }).raw : node.value;
+    const value = node.type === "TemplateElement" ? (node.value as { raw: string }).raw : node.value;
     if (
       /^(Literal|JSXText|TemplateElement)$/.test(node.type) &&
-      typeof said === "string" &&
-      said.includes(" ")
+      typeof value === "string" &&
+      value.includes(" ")
     )
-      sentences.push(said);
+      sentences.push(value);
     for (const value of Object.values(node))
       for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) walk(child);
   };

@@ -18,13 +18,20 @@ test("the events' suite runs, small: every case ends properly", () => {
 });
 
 test("a soak tells what is left behind", () => {
-  const look = { atS: 0, megabytes: 100, descriptors: 10, holds: 0 };
-  const looks = [100, 100, 100, 130].map((megabytes) => ({ ...look, megabytes }));
-  const after = { ...look, descriptors: 500, holds: 2 };
+  const sample = { atS: 0, megabytes: 100, descriptors: 10, holds: 0 };
+  const samples = [100, 100, 100, 130].map((megabytes) => ({ ...sample, megabytes }));
+  const after = { ...sample, descriptors: 500, holds: 2 };
   const counts = { served: 9, left: 1, failed: 1, driftNano: "7" };
-  expect(faultsOf({ before: look, looks, after, ...counts })).toHaveLength(5);
+  expect(faultsOf({ before: sample, samples, after, ...counts })).toHaveLength(5);
   expect(
-    faultsOf({ before: look, looks: looks.slice(0, 3), after: look, ...counts, failed: 0, driftNano: "0" }),
+    faultsOf({
+      before: sample,
+      samples: samples.slice(0, 3),
+      after: sample,
+      ...counts,
+      failed: 0,
+      driftNano: "0",
+    }),
   ).toEqual([]);
 });
 

@@ -93,9 +93,9 @@ describe.skipIf(browserMissing)("with an account", () => {
     await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
     await visitor.goto(`/dashboard${mailedLink()}`);
     await visitor.button("Sign in here").waitFor();
-    const asked = visitor.page.waitForResponse("**/v1/me");
+    const response = visitor.page.waitForResponse("**/v1/me");
     answered.open();
-    await asked;
+    await response;
     await visitor.page.evaluate(
       () => new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))),
     );

@@ -42,7 +42,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     rmSync(target, { recursive: true, force: true });
   });
 
-  const ask = (model: string) => gateway.chat(customer.key, { model });
+  const chat = (model: string) => gateway.chat(customer.key, { model });
 
   test("is shown nothing without the admin token", async () => {
     await operator.goto("/admin");
@@ -75,7 +75,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await operator.page.getByText("$12.50", { exact: true }).waitFor();
     const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.recovery_secret });
     expect(json.balance_usd).toBe(12.5);
-    expect((await ask("sim/echo")).status).toBe(200);
+    expect((await chat("sim/echo")).status).toBe(200);
   });
 
   test("takes an amount back, is told when it is too much, and then takes all that is left", async () => {
@@ -128,9 +128,9 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   });
 
   test("finds the receipt that a customer reports, and the way from it to the customer's other requests", async () => {
-    const asked = await gateway.chat(customer.key, { model: "sim/echo" });
+    const answer = await gateway.chat(customer.key, { model: "sim/echo" });
     await operator.link("Balances").click();
-    await operator.field("Find").fill(asked.headers.get("x-gateway-receipt")!);
+    await operator.field("Find").fill(answer.headers.get("x-gateway-receipt")!);
     await operator.button("Open").click();
     await operator.heading("Attempts").waitFor();
     await operator.link(customer.balance_id).click();
@@ -179,17 +179,17 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
       .getByText(/^Suspended since .* by admin, after a chargeback: this balance\./)
       .waitFor();
     await operator.page.getByRole("cell", { name: "case 12" }).waitFor();
-    const refusal = await ask("sim/echo");
+    const refusal = await chat("sim/echo");
     expect([refusal.status, refusal.json.error.code]).toEqual([403, "account_suspended"]);
     expect(refusal.json.error.message).toContain("chargeback");
     await operator.button("Lift suspension").click();
     await operator.button("Suspend").waitFor();
     await operator.page.getByText("Lifted").first().waitFor();
-    expect((await ask("sim/echo")).status).toBe(200);
+    expect((await chat("sim/echo")).status).toBe(200);
   });
 
   test("sees which host has complained, what it is given now, and what rests", async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask("test/busy")));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => chat("test/busy")));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     await operator.link("Hosts").click();
     const card = operator.page.getByRole("region", { name: "busy" });
@@ -286,7 +286,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await operator.button("Revoke now").click();
     // Narrow screens have it next to the name.
     await operator.page.getByText("revoked", { exact: true }).filter({ visible: true }).waitFor();
-    expect((await ask("sim/echo")).status).toBe(401);
+    expect((await chat("sim/echo")).status).toBe(401);
   });
 
   test("detaches a balance from the account that claimed it, and not an account's own", async () => {
@@ -300,7 +300,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     const own = (await gateway.send("GET", "/v1/me", { bearer: session })).json.balance_id;
     await operator.link("Balances").click();
     await operator.page.getByRole("row", { name: new RegExp(`thief@example.com ${balance_id}`) }).waitFor();
-    for (const [id, told] of [
+    for (const [id, shown] of [
       [balance_id, "none"],
       [own, "made by the account's first sign-in"],
     ] as const) {
@@ -310,7 +310,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
       await operator.button("Detach").click();
       await operator.button("Detach now").click();
       await operator.page
-        .getByText(told, { exact: told === "none" })
+        .getByText(shown, { exact: shown === "none" })
         .first()
         .waitFor();
     }

@@ -30,7 +30,10 @@ describe.skipIf(browserMissing)("a page of another origin", () => {
   });
 
   /** What the page gets to see; "refused" where the browser keeps the answer from it. */
-  const ask = (path: string, init: Ask): Promise<{ text: string; receipt: string | null } | "refused"> =>
+  const send = (
+    path: string,
+    init: RequestInitOf,
+  ): Promise<{ text: string; receipt: string | null } | "refused"> =>
     page.evaluate(
       async ([url, how]) => {
         try {
@@ -53,26 +56,26 @@ describe.skipIf(browserMissing)("a page of another origin", () => {
     };
     const messages = [{ role: "user", content: "Hello" }];
     const body = JSON.stringify({ model: "sim/echo", stream: true, messages });
-    const answer = await ask("/v1/chat/completions", { method: "POST", headers, body });
+    const answer = await send("/v1/chat/completions", { method: "POST", headers, body });
     if (answer === "refused") throw new Error("the browser refused it");
     expect(answer.text).toEndWith("data: [DONE]\n\n");
-    const receipt = await ask(`/v1/receipts/${answer.receipt}`, { headers });
+    const receipt = await send(`/v1/receipts/${answer.receipt}`, { headers });
     expect(receipt).toMatchObject({ text: expect.stringContaining('"settled"') });
   });
 
   test("gets nothing by the visitor's session, makes no keys, and does nothing for an owner", async () => {
     const headers = { authorization: `Bearer ${owner.recovery_secret}` };
     expect([
-      await ask("/v1/me", { credentials: "include" }),
-      await ask("/v1/keys", { method: "POST" }),
-      await ask("/v1/keys", { headers }),
-      await ask("/v1/budgets", { headers }),
-      await ask("/admin/hosts", { headers }),
+      await send("/v1/me", { credentials: "include" }),
+      await send("/v1/keys", { method: "POST" }),
+      await send("/v1/keys", { headers }),
+      await send("/v1/budgets", { headers }),
+      await send("/admin/hosts", { headers }),
     ]).toEqual(Array(5).fill("refused"));
   });
 });
 
-interface Ask {
+interface RequestInitOf {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;

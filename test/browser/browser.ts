@@ -3,14 +3,14 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 import { atEnd } from "../at-end.ts";
 
 /** The first is Chromium without a window: half the work, for the same pages. */
-const PLACES = [
+const PATHS = [
   "/usr/bin/chromium-headless-shell",
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
 ];
 
-const installed = PLACES.filter((place) => existsSync(place));
+const installed = PATHS.filter((path) => existsSync(path));
 const executable = process.env.CHROMIUM ?? installed.find(starts) ?? null;
 const demanded = process.env.CI !== undefined;
 
@@ -24,8 +24,8 @@ if (browserMissing) {
 }
 
 /** Ubuntu has a script in Chromium's place, which only says where to get it. */
-function starts(place: string): boolean {
-  return Bun.spawnSync([place, "--version"], { stdout: "ignore", stderr: "ignore" }).exitCode === 0;
+function starts(path: string): boolean {
+  return Bun.spawnSync([path, "--version"], { stdout: "ignore", stderr: "ignore" }).exitCode === 0;
 }
 
 /** The browser, which the files of a process share. */
@@ -86,10 +86,10 @@ export class Visitor {
     page.on("dialog", (dialog) => void dialog.accept());
   }
 
-  static async arrive(browser: Browser, home: string, look: Look = {}): Promise<Visitor> {
+  static async arrive(browser: Browser, home: string, appearance: Appearance = {}): Promise<Visitor> {
     const context = await browser.newContext({
-      viewport: { width: look.width ?? 1280, height: look.height ?? 800 },
-      colorScheme: look.colorScheme ?? "light",
+      viewport: { width: appearance.width ?? 1280, height: appearance.height ?? 800 },
+      colorScheme: appearance.colorScheme ?? "light",
       reducedMotion: "reduce",
       locale: "en",
       timezoneId: "UTC",
@@ -132,7 +132,7 @@ export class Visitor {
   }
 }
 
-export interface Look {
+export interface Appearance {
   readonly width?: number;
   readonly height?: number;
   readonly colorScheme?: "light" | "dark";

@@ -5,7 +5,7 @@ import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { violations } from "./accessibility.ts";
-import { browserMissing, endVisits, type Look, launch, Visitor } from "./browser.ts";
+import { type Appearance, browserMissing, endVisits, launch, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("every page", () => {
   let gateway: OpenGateway;
@@ -84,8 +84,8 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   ];
 
   /** Signed in to both applications, as a reload would find them. */
-  async function insider(look: Look = {}): Promise<Visitor> {
-    const visitor = await Visitor.arrive(browser, gateway.url, look);
+  async function insider(appearance: Appearance = {}): Promise<Visitor> {
+    const visitor = await Visitor.arrive(browser, gateway.url, appearance);
     await visitor.page.addInitScript(
       ([recovery, admin]) => {
         sessionStorage.setItem("gateway-recovery", recovery!);
@@ -116,14 +116,14 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
           1,
         ]);
         expect([path, await page.evaluate(nameless)]).toEqual([path, []]);
-        for (const { width, colorScheme, judged } of LOOKS) {
+        for (const { width, colorScheme, judged } of APPEARANCES) {
           await page.setViewportSize({ width, height: 800 });
           await page.emulateMedia({ colorScheme });
           const seen = [path, width, colorScheme];
           expect([...seen, await page.evaluate(tooWide)]).toEqual([...seen, []]);
           expect([...seen, await page.evaluate(unseenValues)]).toEqual([...seen, []]);
           expect([...seen, await page.evaluate(brokenWords)]).toEqual([...seen, []]);
-          if (path.includes("#/")) await page.waitForFunction(isPlaceShown);
+          if (path.includes("#/")) await page.waitForFunction(isLocationShown);
           if (judged) expect([...seen, await violations(page)]).toEqual([...seen, []]);
         }
       }
@@ -207,14 +207,14 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
         for (let stop = 0; stop < MAX_STOPS; stop++) {
           await page.keyboard.press("Tab");
           const reached = await page.evaluate(focusStop);
-          if (reached === null || reached.place === stops[0]?.place) break;
+          if (reached === null || reached.position === stops[0]?.position) break;
           stops.push(reached);
         }
         expect([path, stops.length > 0]).toEqual([path, true]);
         if (path.includes("#/")) expect([path, stops[0]!.html]).toEqual([path, SKIP]);
         expect([path, stops.filter(({ isSeen }) => !isSeen)]).toEqual([path, []]);
-        const places = stops.map(({ place }) => place);
-        expect([path, places]).toEqual([path, places.toSorted((a, b) => a - b)]);
+        const positions = stops.map(({ position }) => position);
+        expect([path, positions]).toEqual([path, positions.toSorted((a, b) => a - b)]);
       }
       await visitor.goto("/dashboard#/keys");
       await visitor.button("New key").focus();
@@ -311,7 +311,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
 });
 
 /** Contrast depends on the scheme, and what is shown on the width: two of them are judged by axe-core, which takes long. */
-const LOOKS: readonly { width: number; colorScheme: "light" | "dark"; judged: boolean }[] = [
+const APPEARANCES: readonly { width: number; colorScheme: "light" | "dark"; judged: boolean }[] = [
   { width: 1280, colorScheme: "light", judged: true },
   { width: 1280, colorScheme: "dark", judged: false },
   { width: 375, colorScheme: "light", judged: false },
@@ -333,7 +333,7 @@ interface FocusStop {
   readonly html: string;
   readonly isSeen: boolean;
   /** Where it stands in the document. */
-  readonly place: number;
+  readonly position: number;
 }
 
 /** What has the focus; null where it has left the page. Run in the page. */
@@ -347,7 +347,7 @@ const focusStop = (): FocusStop | null => {
   return {
     html: reached.outerHTML.slice(0, 120),
     isSeen: outlineStyle !== "none" && outlineWidth !== "0px" && width > 0 && height > 0 && right > 0,
-    place: [...document.querySelectorAll("*")].indexOf(reached),
+    position: [...document.querySelectorAll("*")].indexOf(reached),
   };
 };
 
@@ -410,7 +410,7 @@ const brokenWords = (): string[] => {
 };
 
 /** Whether the menu shows where it is, also where it is longer than the window. Run in the page. */
-const isPlaceShown = (): boolean => {
+const isLocationShown = (): boolean => {
   const rect = document.querySelector("nav [aria-current]")?.getBoundingClientRect();
   return rect !== undefined && rect.left >= 0 && rect.right <= innerWidth;
 };

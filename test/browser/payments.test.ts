@@ -80,11 +80,11 @@ describe.skipIf(browserMissing)("payments", () => {
 
   test("a browser's wallet signs the gateway's offer, without an address being copied, and it becomes credit", async () => {
     const account = await chain.wallet(20);
-    const asked: string[] = [];
+    const requests: string[] = [];
     const visitor = await Visitor.arrive(browser, gateway.url);
     const { page } = visitor;
     await page.exposeFunction("askWallet", async (method: string, params: string[]) => {
-      asked.push(method);
+      requests.push(method);
       if (method === "eth_requestAccounts") return [account.address];
       if (method === "eth_chainId") return "0x1";
       if (method !== "eth_signTypedData_v4") return null;
@@ -92,10 +92,10 @@ describe.skipIf(browserMissing)("payments", () => {
       return account.signTypedData({ ...JSON.parse(params[1]!), types });
     });
     await page.addInitScript(() => {
-      const of = globalThis as unknown as { ethereum: unknown; askWallet(...of: unknown[]): unknown };
+      const of = globalThis as unknown as { ethereum: unknown; callWallet(...of: unknown[]): unknown };
       of.ethereum = {
         request: ({ method, params }: { method: string; params?: unknown }) =>
-          of.askWallet(method, params ?? []),
+          of.callWallet(method, params ?? []),
       };
     });
     await visitor.recover(owner.recovery_secret);
@@ -103,7 +103,7 @@ describe.skipIf(browserMissing)("payments", () => {
     await visitor.field("Amount in dollars").fill("3");
     await visitor.button("Pay with my wallet").click();
     await page.getByText("$3.00 was added to the balance.").waitFor();
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       "eth_requestAccounts",
       "eth_chainId",
       "wallet_switchEthereumChain",

@@ -58,7 +58,7 @@ export class PicturedWorld {
     const others: string[] = [];
     for (const person of PEOPLE) others.push(await this.arrive(person));
     while (others.length < OTHERS) others.push((await gateway.key(5, { name: "agent" })).key);
-    const ask = (key: string) =>
+    const chat = (key: string) =>
       gateway.chat(key, {
         model: MODELS[Math.min(random.below(MODELS.length), random.below(MODELS.length))]!.id,
         stream: true,
@@ -66,15 +66,15 @@ export class PicturedWorld {
         messages: [{ role: "user", content: "report ".repeat(20 + random.below(3_000)) }],
       });
     for (let hour = -QUIET_DAYS * 24; hour < 0; hour++) {
-      await ask([owner.key, ...others][random.below(8)]!);
+      await chat([owner.key, ...others][random.below(8)]!);
       clock.wind(3_600_000);
     }
     for (let hour = 0; hour <= DAYS * 24; hour++) {
-      await ask(others[random.below(OTHERS)]!);
+      await chat(others[random.below(OTHERS)]!);
       if (hour === 72) await credit(gateway, owner.balance_id, 25, "Invoice 1077");
       const busy = (clock.hour >= 8 && clock.hour <= 18 ? 5 : 1) + random.below(2);
       for (let request = 0; request < busy; request++) {
-        await ask(keys[random.below(keys.length)]!);
+        await chat(keys[random.below(keys.length)]!);
       }
       if (hour < DAYS * 24) clock.wind(3_600_000);
     }
@@ -151,11 +151,11 @@ function startHost({ delayMs, failsOneIn }: Habits, random: Random): Bun.Server<
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const asked = (await request.json()) as { messages: { content: string }[] };
+      const body = (await request.json()) as { messages: { content: string }[] };
       if (random.below(failsOneIn) === 0)
         return Response.json({ error: { message: "busy" } }, { status: 503 });
       await Bun.sleep(delayMs + random.below(delayMs * 2));
-      const prompt_tokens = Math.ceil(asked.messages[0]!.content.length / LETTERS_OF_A_TOKEN);
+      const prompt_tokens = Math.ceil(body.messages[0]!.content.length / LETTERS_OF_A_TOKEN);
       const content = ANSWER.repeat(1 + random.below(4));
       const completion_tokens = Math.ceil(content.length / LETTERS_OF_A_TOKEN);
       const event = (data: object) =>

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { ADMIN } from "../process/gateway.ts";
-import { type Look, launch, Visitor } from "./browser.ts";
+import { type Appearance, launch, Visitor } from "./browser.ts";
 import { PicturedWorld } from "./pictured-world.ts";
 
 /**
@@ -13,7 +13,7 @@ import { PicturedWorld } from "./pictured-world.ts";
  */
 const [FOLDER = join(tmpdir(), "gateway-screenshots"), only] = process.argv.slice(2);
 
-const LOOKS: Record<string, Look> = {
+const APPEARANCES: Record<string, Appearance> = {
   light: { colorScheme: "light" },
   dark: { colorScheme: "dark" },
   phone: { colorScheme: "light", width: 390, height: 844 },
@@ -25,7 +25,7 @@ const TALLEST = 1_300;
 mkdirSync(FOLDER, { recursive: true });
 const world = await PicturedWorld.make();
 const browser = await launch();
-for (const [name, theme] of Object.entries(LOOKS)) {
+for (const [name, theme] of Object.entries(APPEARANCES)) {
   if (only === undefined || only === name) await picture(browser, name, theme);
 }
 await browser.close();
@@ -33,7 +33,7 @@ await world.close();
 console.log(FOLDER);
 process.exit(0);
 
-async function picture(browser: Browser, name: string, theme: Look): Promise<void> {
+async function picture(browser: Browser, name: string, theme: Appearance): Promise<void> {
   const visitor = await Visitor.arrive(browser, world.gateway.url, theme);
   const shoot = shootWith(visitor, name, theme);
   await visitor.goto("/dashboard");
@@ -48,7 +48,7 @@ async function picture(browser: Browser, name: string, theme: Look): Promise<voi
   await pictureOperator(owner, shootWith(owner, name, theme));
 }
 
-function shootWith({ page }: Visitor, name: string, theme: Look) {
+function shootWith({ page }: Visitor, name: string, theme: Appearance) {
   return async (what: string) => {
     await page.waitForLoadState("networkidle");
     await page.mouse.move(0, 0);

@@ -20,8 +20,8 @@ class Clicks {
   async press(name: string | RegExp) {
     this.count += 1;
     const dialog = this.visitor.page.getByRole("dialog");
-    const place = (await dialog.isVisible()) ? dialog : this.visitor.page;
-    await place
+    const target = (await dialog.isVisible()) ? dialog : this.visitor.page;
+    await target
       .getByRole("button", { name, exact: typeof name === "string" })
       .first()
       .click();

@@ -22,7 +22,7 @@ describe.skipIf(browserMissing)("without an account", () => {
     await gateway?.close();
   });
 
-  const ask = (bearer: string) => gateway.chat(bearer, { model: "sim/echo:free" });
+  const chat = (bearer: string) => gateway.chat(bearer, { model: "sim/echo:free" });
 
   test("set-up shows both secrets, and nothing about payment before both are confirmed as saved", async () => {
     await visitor.goto("/dashboard");
@@ -64,17 +64,17 @@ describe.skipIf(browserMissing)("without an account", () => {
 
   test("Stop ends the wait for an answer, sends nothing again and gives the words back", async () => {
     const { page } = visitor;
-    const asked: Route[] = [];
-    await page.route("**/v1/chat/completions", (route) => void asked.push(route));
+    const requests: Route[] = [];
+    await page.route("**/v1/chat/completions", (route) => void requests.push(route));
     await visitor.link("Playground").click();
     await visitor.field("Message").fill("too long a wait");
     await page.keyboard.press("Enter");
     await visitor.button("Stop").click();
     await visitor.button("Send").waitFor();
     expect(await visitor.field("Message").inputValue()).toBe("too long a wait");
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     // Otherwise it may yet go out once nothing is held back any more.
-    await asked[0]!.abort();
+    await requests[0]!.abort();
     await page.unroute("**/v1/chat/completions");
     await visitor.link("Receipts").click();
   });
@@ -192,17 +192,17 @@ describe.skipIf(browserMissing)("without an account", () => {
     await visitor.field("I saved the API key").check();
     await visitor.button("Done").click();
     expect(replacement).not.toBe(key);
-    expect((await ask(key)).status).toBe(200);
-    expect((await ask(replacement)).status).toBe(200);
+    expect((await chat(key)).status).toBe(200);
+    expect((await chat(replacement)).status).toBe(200);
   });
 
   test("a revoked key is refused at once", async () => {
     await visitor.button("Revoke").click();
     await visitor.button("Revoke now").click();
     await visitor.page.getByText("revoked", { exact: true }).waitFor();
-    const refusal = await ask(replacement);
+    const refusal = await chat(replacement);
     expect([refusal.status, refusal.json.error.code]).toEqual([401, "invalid_api_key"]);
-    expect((await ask(key)).status).toBe(200);
+    expect((await chat(key)).status).toBe(200);
   });
 
   test("the recovery link opens the balance on another machine, leaves the address bar, and replaces a key at once", async () => {
@@ -217,13 +217,13 @@ describe.skipIf(browserMissing)("without an account", () => {
     await elsewhere.button("Revoke").click();
     await elsewhere.button("Revoke now").click();
     await elsewhere.page.getByText("revoked", { exact: true }).waitFor();
-    expect((await ask(key)).status).toBe(401);
+    expect((await chat(key)).status).toBe(401);
     await elsewhere.link("Keys").click();
     await elsewhere.button("New key").click();
     await elsewhere.field("Name").fill("recovered");
     await elsewhere.button("Create key").click();
     const fresh = (await elsewhere.page.locator("dialog output").textContent())!;
-    expect((await ask(fresh)).status).toBe(200);
+    expect((await chat(fresh)).status).toBe(200);
     await elsewhere.field("I saved the API key").check();
     await elsewhere.button("Done").click();
     await elsewhere.link("recovered").click();
@@ -231,7 +231,7 @@ describe.skipIf(browserMissing)("without an account", () => {
     await elsewhere.field(/stops now/).check();
     await elsewhere.page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
     await elsewhere.page.getByText("The old key has stopped working.").waitFor();
-    expect((await ask(fresh)).status).toBe(401);
+    expect((await chat(fresh)).status).toBe(401);
     expect(elsewhere.complaints).toEqual([]);
   });
 

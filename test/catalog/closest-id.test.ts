@@ -30,8 +30,8 @@ describe("the closest published id", () => {
     ["nothing is right", "zzz", "openai/gpt-4o"],
     ["empty", "", "openai/gpt-4o"],
     ["the simulated one", "echo", "sim/echo"],
-  ])("%s: %s → %s", (_what, wanted, id) => {
-    expect(closestId(wanted, IDS)).toBe(id);
+  ])("%s: %s → %s", (_what, name, id) => {
+    expect(closestId(name, IDS)).toBe(id);
   });
 
   test.each([
@@ -41,13 +41,13 @@ describe("the closest published id", () => {
     ["another separator", "gateway/auto-free", "gateway/auto:free"],
     ["a variant that is not there", "gateway/auto:cheapest-of-all", "gateway/auto:fast"],
     ["a model is still a model", "gpt-4o", "openai/gpt-4o"],
-  ])("%s: %s → %s", (_what, wanted, id) => {
+  ])("%s: %s → %s", (_what, name, id) => {
     const models = new Map(IDS.map((one) => [one, {} as Model]));
     const auto = new Map([
       ["fast", ["openai/gpt-4o"]],
       ["free", ["sim/echo"]],
     ]);
-    expect(closestId(wanted, nameableIds({ models, auto }))).toBe(id);
+    expect(closestId(name, nameableIds({ models, auto }))).toBe(id);
   });
 
   test("an empty catalog has none", () => {

@@ -59,8 +59,8 @@ test.each<[asked: string, ids: readonly string[]]>([
   ["claude-sonnet-5-turbo", []],
   ["", []],
   ["x".repeat(100_000), []],
-])("%p means %p", (asked, ids) => {
-  expect(names.idsOf(asked)).toEqual(ids);
+])("%p means %p", (name, ids) => {
+  expect(names.idsOf(name)).toEqual(ids);
 });
 
 test("a name that several models have means all of them", () => {

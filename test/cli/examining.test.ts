@@ -90,14 +90,14 @@ describe("config check", () => {
       "test/model at h is priced at 0.015 USD (input), while its known price is 150: is that per million tokens?",
     ],
   ];
-  test.each(doubtful)("asks whether %s is meant so", async (_, price, said) => {
+  test.each(doubtful)("asks whether %s is meant so", async (_, price, message) => {
     configure(
       configured("v1", null)
         .replace(/price:.*/, `price: ${price}`)
         .replace("model: m }", "model: o1-pro }"),
     );
     const { out, code } = await gateway(["config", "check"], {}, folder);
-    expect([code, out]).toEqual([0, expect.stringContaining(`warning: ${said}`)]);
+    expect([code, out]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
     const json = JSON.parse((await gateway(["config", "check", "--json"], {}, folder)).out);
     expect(json.doubtful_prices).toHaveLength(1);
   });
@@ -166,9 +166,9 @@ describe("models import", () => {
   test("prints what the environment alone would serve: every model's hosts, prices and quirks", async () => {
     const env = Object.fromEntries(PRESETS.map((preset) => [preset.env, "k"]));
     const { out } = await gateway(["models", "import"], env, folder);
-    const place = { env, cwd: folder, now: Date.now() as EpochMs, simulatedUrl: "http://127.0.0.1:1/v1" };
+    const source = { env, cwd: folder, now: Date.now() as EpochMs, simulatedUrl: "http://127.0.0.1:1/v1" };
     const served = async () => {
-      const read = await findConfig(place);
+      const read = await findConfig(source);
       if (Array.isArray(read)) throw new Error(formatProblems(read));
       return [...read.config.catalog.models.values()]
         .filter(({ id }) => id !== "sim/echo")
@@ -203,10 +203,10 @@ describe("models import", () => {
     ["a host that nobody knows", ["--host", "opena"], 2, "opena: no such host"],
     ["models that there are none of", ["--host", "openai", "--match", "llama-99"], 1, "llama-99"],
   ];
-  test.each(wrong)("%s: says what to do", async (_, args, code, said) => {
+  test.each(wrong)("%s: says what to do", async (_, args, code, message) => {
     const run = await gateway(["models", "import", ...args], {}, folder);
     expect([run.code, run.out]).toEqual([code, ""]);
-    expect(run.err).toContain(said);
+    expect(run.err).toContain(message);
   });
 });
 
@@ -347,8 +347,11 @@ describe("the progress bar", () => {
   ];
   test("is drawn on a terminal and gone at the end, also of work that fails; elsewhere nothing is written", async () => {
     const written: string[] = [];
-    const place = (columns: number | null) => ({ columns, err: (text: string) => void written.push(text) });
-    const failing = withProgress(place(80), async (progress) => {
+    const terminal = (columns: number | null) => ({
+      columns,
+      err: (text: string) => void written.push(text),
+    });
+    const failing = withProgress(terminal(80), async (progress) => {
       progress(1, 2, "asking h\u001b[31m");
       throw new Error("no");
     });
@@ -359,7 +362,9 @@ describe("the progress bar", () => {
     expect(written[1]).toBe("\r\u001b[2K");
 
     written.length = 0;
-    expect(await withProgress(place(null), async (progress) => progress(1, 2, "asking h"))).toBeUndefined();
+    expect(
+      await withProgress(terminal(null), async (progress) => progress(1, 2, "asking h")),
+    ).toBeUndefined();
     expect(written).toEqual([]);
   });
 

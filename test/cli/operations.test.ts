@@ -40,11 +40,14 @@ describe("keys", () => {
     const config = readFileSync(join(folder.path, "gateway.yaml"), "utf8");
     folder.configure(config.replace("per_hour: 100000", "per_hour: 0"));
     await operator("reload");
-    const asked = await gateway(["keys", "create"], { GATEWAY_URL: running.url, GATEWAY_DATA: folder.path });
+    const created = await gateway(["keys", "create"], {
+      GATEWAY_URL: running.url,
+      GATEWAY_DATA: folder.path,
+    });
     const made = await operator("keys", "create");
     folder.configure(config);
     await operator("reload");
-    expect([asked.code, asked.err]).toEqual([3, expect.stringContaining("Ask its operator")]);
+    expect([created.code, created.err]).toEqual([3, expect.stringContaining("Ask its operator")]);
     expect([made.code, made.out]).toEqual([0, expect.stringContaining("or-live-")]);
   });
 
@@ -302,12 +305,12 @@ test("an audit of books that do not add up names the account, and fails", async 
 });
 
 describe("what was used", () => {
-  const ask = (key: string, content: string) =>
+  const chat = (key: string, content: string) =>
     running.post("/v1/chat/completions", { model: "test/model", messages: [{ role: "user", content }] }, key);
 
   test("is told of one request by its receipt, and added up for bills to the nano-dollar", async () => {
     const { id, key, balance_id } = await running.keyWith(5);
-    const [first, second] = [await ask(key, "one"), await ask(key, "one and two")];
+    const [first, second] = [await chat(key, "one"), await chat(key, "one and two")];
     const receipt = await json("receipt", first.headers.get("x-gateway-receipt")!);
     expect(receipt).toMatchObject({ key_id: id, balance_id, state: "settled", model: "test/model" });
     const spent = 5 - (await running.get("/v1/me", key)).json.balance_usd;
@@ -387,19 +390,19 @@ describe("what was used", () => {
         });
       },
     });
-    const told = (as: string) =>
+    const outputOf = (as: string) =>
       gateway(["usage", "bal_1", "--since", "2030-02-01", "--until", "2030-03-01T00:00:00Z", as], {
         GATEWAY_URL: server.url.origin,
         GATEWAY_ADMIN_TOKEN: ADMIN,
       });
-    const { out, err } = await told("--json");
+    const { out, err } = await outputOf("--json");
     expect(err).toBe("");
     const people = { email: "kim@example.com", wallet: null, key_name: "=nightly, report" };
     expect(JSON.parse(out).data).toEqual([
       expect.objectContaining({ ...people, model: "a/b", requests: 2, input: 2, output: 4, cost_usd: "0.2" }),
     ]);
     // A name that a spreadsheet would take for a formula, in the operator's bill.
-    expect((await told("--csv")).out).toEndWith(
+    expect((await outputOf("--csv")).out).toEndWith(
       `\nbal_1,kim@example.com,,key_1,"'=nightly, report",a/b,2,0,2,0,0,4,0.2\n`,
     );
   });
@@ -529,9 +532,9 @@ describe("what goes wrong is told with the next step, and by the exit code", () 
     ],
     ["another machine, in the clear", ["audit"], { GATEWAY_URL: "http://192.0.2.1:1" }, 2, "--allow-http"],
   ];
-  test.each(wrong)("%s", async (_, args, env, code, said) => {
+  test.each(wrong)("%s", async (_, args, env, code, message) => {
     const run = await gateway(args, { GATEWAY_URL: running.url, GATEWAY_ADMIN_TOKEN: ADMIN, ...env });
-    expect(run.err).toContain(said);
+    expect(run.err).toContain(message);
     expect([run.code, run.out]).toEqual([code, ""]);
   });
 

@@ -89,9 +89,9 @@ describe("what is wrong is named with its place, and no key is shown", () => {
   ];
   for (const [keys, more, problem] of cases) {
     test(`${keys.slice(0, 60)} ${more}`, () => {
-      const said = problemsOf(configOf(keys, more), ENV);
-      expect(said).toContain(problem);
-      expect(said).not.toMatch(/sk[- ]/);
+      const problems = problemsOf(configOf(keys, more), ENV);
+      expect(problems).toContain(problem);
+      expect(problems).not.toMatch(/sk[- ]/);
     });
   }
 });

@@ -26,7 +26,7 @@ export const MOODS = {
 /** A service that settles x402 payments, as well or as badly as the test wants. */
 export class FakeFacilitator {
   mood: FacilitatorMood = MOODS.honest;
-  asked = 0;
+  requests = 0;
   /** The accounts that it says it sends from; null: it does not say. */
   signers: readonly string[] | null;
   private server;
@@ -59,7 +59,7 @@ export class FakeFacilitator {
       hostname: "127.0.0.1",
       fetch: async (request) => {
         if (request.url.endsWith("/supported")) return this.supported();
-        this.asked += 1;
+        this.requests += 1;
         const { paymentPayload } = (await request.json()) as { paymentPayload: { payload: SignedTransfer } };
         return this.mood(paymentPayload.payload, this.chain).catch(() => new Response(null, { status: 500 }));
       },

@@ -27,8 +27,8 @@ export class PromptCache {
     const wrong = marks.find((at) => !mayBeMarked(blocks[at]!.block));
     if (wrong !== undefined)
       return `cache_control cannot be set for this block: ${JSON.stringify(blocks[wrong])}`;
-    const prefixes = prefixesOf(blocks.map(({ said }) => said));
-    const found = this.kept.find(marks.toReversed().flatMap(lookedAt), prefixes);
+    const prefixes = prefixesOf(blocks.map(({ content }) => content));
+    const found = this.kept.find(marks.toReversed().flatMap(checkedAt), prefixes);
     const read = found === -1 ? 0 : prefixes[found]!.tokens;
     let cached = read;
     for (const at of marks) {
@@ -42,8 +42,8 @@ export class PromptCache {
 }
 
 /** The places that a mark finds a prefix at: its own, and those before it. */
-const lookedAt = (mark: number): number[] =>
-  Array.from({ length: Math.min(mark + 1, LOOKED_BACK) }, (_, back) => mark - back);
+const checkedAt = (mark: number): number[] =>
+  Array.from({ length: Math.min(mark + 1, MAX_BLOCKS_BACK) }, (_, back) => mark - back);
 
 /** The prefixes that a host remembers, each for its time after it was written or last found. */
 export class KeptPrefixes {
@@ -111,7 +111,7 @@ interface Prefix {
 interface Block {
   readonly block: Readonly<Record<string, unknown>>;
   readonly mark: { readonly ttl?: string } | undefined;
-  readonly said: string;
+  readonly content: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever a client sends.
@@ -131,10 +131,10 @@ function blocksOf({ tools = [], system, messages }: Request): Block[] {
 
 function blockOf(marked: Request, role: string): Block {
   const { cache_control: mark, ...block } = marked;
-  return { block, mark, said: `${role} ${JSON.stringify(block)}` };
+  return { block, mark, content: `${role} ${JSON.stringify(block)}` };
 }
 
 const mayBeMarked = ({ type, text, defer_loading }: Block["block"]): boolean =>
   type !== "thinking" && type !== "redacted_thinking" && text !== "" && defer_loading !== true;
 
-const LOOKED_BACK = 20;
+const MAX_BLOCKS_BACK = 20;

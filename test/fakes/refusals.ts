@@ -50,13 +50,15 @@ function declinedMessage(answer: HostAnswer, hasContent: boolean): HostAnswer {
 function declinedResponse(answer: HostAnswer, hasContent: boolean): HostAnswer {
   const ending = { status: "incomplete", incomplete_details: { reason: "content_filter" } };
   const whole = { ...answer.whole, ...ending, ...(hasContent ? {} : { output: [] }) };
-  const told = hasContent
+  const content = hasContent
     ? answer.events
     : without(without(answer.events, "response.output"), "response.content");
-  const events = told.map(({ event, data }, sequence_number) => {
-    const said = { ...JSON.parse(data), sequence_number };
+  const events = content.map(({ event, data }, sequence_number) => {
+    const numbered = { ...JSON.parse(data), sequence_number };
     return typed(
-      event === "response.completed" ? { ...said, type: "response.incomplete", response: whole } : said,
+      event === "response.completed"
+        ? { ...numbered, type: "response.incomplete", response: whole }
+        : numbered,
     );
   });
   return { whole, events };

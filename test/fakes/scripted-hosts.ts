@@ -28,7 +28,7 @@ export type Deed =
 /** Hosts without sockets, on whatever clock: for tests about when things happen. */
 export class ScriptedHosts implements Transport {
   /** Host ids, in the order in which they were asked, and of those left, in which they were left. */
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   readonly left: string[] = [];
   openExchanges = 0;
 
@@ -38,7 +38,7 @@ export class ScriptedHosts implements Transport {
   ) {}
 
   open({ to: { host } }: HostCall): HostExchange {
-    this.asked.push(host.id);
+    this.requests.push(host.id);
     this.openExchanges += 1;
     return new ScriptedExchange(this.clock, this.script(host.id), () => {
       this.left.push(host.id);

@@ -21,7 +21,7 @@ export class FakeStripe {
   gate: Promise<void> = Promise.resolve();
   /** That were asked at a time. */
   most = 0;
-  private asked = 0;
+  private requests = 0;
   private made = 0;
 
   constructor() {
@@ -29,9 +29,9 @@ export class FakeStripe {
   }
 
   private async counted(request: Request): Promise<Response> {
-    this.most = Math.max(this.most, ++this.asked);
+    this.most = Math.max(this.most, ++this.requests);
     await this.gate;
-    this.asked -= 1;
+    this.requests -= 1;
     return this.answer(request);
   }
 
@@ -82,8 +82,8 @@ export class FakeStripe {
     }
     if (kind === "events") {
       const types = [...searchParams].flatMap(([name, value]) => (name.startsWith("types[") ? [value] : []));
-      const asked = this.events.filter(({ type }) => types.includes(type));
-      const data = asked.map(({ type, object }, at) => ({ id: `evt_${at}`, type, data: { object } }));
+      const matching = this.events.filter(({ type }) => types.includes(type));
+      const data = matching.map(({ type, object }, at) => ({ id: `evt_${at}`, type, data: { object } }));
       return { object: "list", data, has_more: false };
     }
     if (kind === "payment_intents") {

@@ -5,7 +5,13 @@ import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { SICK } from "../fakes/hosts/sick.ts";
 import type { Wire } from "../fakes/wire.ts";
-import { ask, heldNano, openTestGateway, read, type TestGateway } from "../generation/test-gateway.ts";
+import {
+  heldNano,
+  openTestGateway,
+  read,
+  requestBody,
+  type TestGateway,
+} from "../generation/test-gateway.ts";
 import { Random } from "../sim/random.ts";
 import { type Found, inParallel, unlessItHangs } from "./cases.ts";
 import { mutated, spoilt } from "./mutate.ts";
@@ -190,12 +196,12 @@ class World {
   }
 
   async wrongWith({ client, host, stream }: AnswerCase, index: number): Promise<string | null> {
-    const said =
+    const message =
       client === "responses"
         ? { input: `case ${index}` }
         : { messages: [{ role: "user", content: `case ${index}` }] };
-    const body = ask(client, {
-      ...said,
+    const body = requestBody(client, {
+      ...message,
       model: `fuzz/${host}`,
       stream,
       ...(client === "responses" ? {} : { max_tokens: 1_000 }),

@@ -157,8 +157,8 @@ function control(random: Random): (typeof SEEDS)[number] {
     .map((name) => `${name}=${random.pick(TEXTS)}`);
   const named = path.replaceAll(/:\w+/g, () => random.pick(IDS));
   const bearer = random.chance(0.9) ? random.pick(CREDENTIALS[credential]) : "<payer>";
-  const asked = about.body === undefined ? undefined : (sample(about.body, random) as object);
-  return [method, query.length === 0 ? named : `${named}?${query.join("&")}`, bearer, asked];
+  const body = about.body === undefined ? undefined : (sample(about.body, random) as object);
+  return [method, query.length === 0 ? named : `${named}?${query.join("&")}`, bearer, body];
 }
 
 const CONTROL = controlEndpoints();
@@ -303,8 +303,8 @@ class World {
 
   static async open(): Promise<World> {
     const text = chatText();
-    const host = await startFakeHost((asked) =>
-      asked.text().includes('"stream":true') ? sse(text.events) : json(text.whole),
+    const host = await startFakeHost((incoming) =>
+      incoming.text().includes('"stream":true') ? sse(text.events) : json(text.whole),
     );
     const gateway = await open(simpleConfig([host.port]));
     const limitless = { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null };

@@ -65,15 +65,15 @@ test("who has credit on any balance is not limited as somebody without, also whe
   const made = await gateway.key(0);
   await gateway.send("POST", "/v1/me/claim", { bearer: made.key, json: { email: "ann@example.com" } });
   await gateway.send("POST", `/v1/me/claims/${made.balance_id}`, { bearer: session });
-  const ask = async () => {
-    const asked = Array.from({ length: 700 }, () => gateway.send("GET", "/v1/keys", { bearer: session }));
-    return new Set((await Promise.all(asked)).map(({ status }) => status));
+  const send = async () => {
+    const requests = Array.from({ length: 700 }, () => gateway.send("GET", "/v1/keys", { bearer: session }));
+    return new Set((await Promise.all(requests)).map(({ status }) => status));
   };
-  expect(await ask()).toContain(429);
+  expect(await send()).toContain(429);
   await gateway.admin("/admin/credits", {
     ...{ balance_id: made.balance_id, amount_usd: 1, idempotency_key: "ann" },
   });
-  expect(await ask()).toEqual(new Set([200]));
+  expect(await send()).toEqual(new Set([200]));
 });
 
 test("a suspended balance's keys can be rotated and revoked, and no new secret lifts the suspension", async () => {

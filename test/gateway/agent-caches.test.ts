@@ -21,9 +21,9 @@ const hosts = await Promise.all(
       const use = caches[language].take(request.json());
       if (typeof use === "string") return status(400, {}, use);
       uses.push(use);
-      const told = { input: use.read + use.written + use.rest, cached: use.read, cacheWrite: use.written };
+      const usage = { input: use.read + use.written + use.rest, cached: use.read, cacheWrite: use.written };
       return json(
-        (language === "messages" ? messagesText(["Fine."], told) : responsesText(["Fine."], told)).whole,
+        (language === "messages" ? messagesText(["Fine."], usage) : responsesText(["Fine."], usage)).whole,
       );
     }),
   ),

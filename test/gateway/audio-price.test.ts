@@ -49,12 +49,12 @@ async function receiptOf(content: object[], model = "hears", more: object = {}) 
 
 /** In millionths of a dollar. */
 const cost = (text: number, audio: number, cached = 0) => (text * 2 + audio * 40 + cached + 2 * 5) / 1e6;
-const heard = (audio_tokens: number, cached_tokens = 0) => ({
+const audioUsage = (audio_tokens: number, cached_tokens = 0) => ({
   prompt_tokens_details: { audio_tokens, cached_tokens },
 });
 
 test("what the host says that it heard costs the price of audio, as the receipt shows", async () => {
-  details = heard(800);
+  details = audioUsage(800);
   const { tokens, price, cost_usd } = await receiptOf([TEXT, SOUND]);
   expect(tokens).toMatchObject({ input: 1_000, audio_input: 800 });
   expect(price).toMatchObject({ input: 2, audio_input: 40 });
@@ -62,7 +62,7 @@ test("what the host says that it heard costs the price of audio, as the receipt 
 });
 
 test("of what was read from the cache nothing counts as heard", async () => {
-  details = heard(800, 900);
+  details = audioUsage(800, 900);
   const { tokens, cost_usd } = await receiptOf([TEXT, SOUND]);
   expect(tokens).toMatchObject({ input: 100, cache_read: 900, audio_input: 100 });
   expect(cost_usd).toBeCloseTo(cost(0, 100, 900), 9);
@@ -77,7 +77,7 @@ test("where the host does not say, what exceeds the text of the prompt was heard
 });
 
 test("a request with sound holds the price of audio, and no other does", async () => {
-  details = heard(800);
+  details = audioUsage(800);
   const short = { max_tokens: 10 };
   const loud = await receiptOf([TEXT, SOUND], "hears", short);
   const plain = await receiptOf([TEXT, SOUND], "plain", short);
@@ -89,7 +89,7 @@ test("a request with sound holds the price of audio, and no other does", async (
 });
 
 test("a model without a price of audio charges it as text", async () => {
-  details = heard(800);
+  details = audioUsage(800);
   const { price, cost_usd } = await receiptOf([TEXT, SOUND], "plain");
   expect(price.audio_input).toBe(2);
   expect(cost_usd).toBeCloseTo(cost(1_000, 0), 9);
@@ -103,13 +103,13 @@ test("the catalog names the price", async () => {
 
 describe("an answer in sound", () => {
   const SPOKEN = { modalities: ["text", "audio"], audio: { voice: "alloy", format: "wav" } };
-  const said = (audio_tokens: number) => ({
+  const outputAudio = (audio_tokens: number) => ({
     completion_tokens: 500,
     completion_tokens_details: { audio_tokens },
   });
 
   test("costs the price of audio for what the host says that it spoke", async () => {
-    details = said(400);
+    details = outputAudio(400);
     const { tokens, price, cost_usd } = await receiptOf([TEXT], "hears", SPOKEN);
     expect(tokens).toMatchObject({ output: 500, audio_output: 400 });
     expect(price).toMatchObject({ output: 5, audio_output: 80 });
@@ -117,7 +117,7 @@ describe("an answer in sound", () => {
   });
 
   test("is believed, and held at its price, only where it was asked for", async () => {
-    details = said(400);
+    details = outputAudio(400);
     const [spoken, written] = [await receiptOf([TEXT], "hears", SPOKEN), await receiptOf([TEXT])];
     expect(written.tokens.audio_output).toBeUndefined();
     expect(written.cost_usd).toBeCloseTo((1_000 * 2 + 500 * 5) / 1e6, 9);

@@ -49,7 +49,12 @@ const PATHS = {
   }),
 };
 
-async function ask(path: keyof typeof PATHS, topic: string, messages: readonly Message[], more: object = {}) {
+async function send(
+  path: keyof typeof PATHS,
+  topic: string,
+  messages: readonly Message[],
+  more: object = {},
+) {
   const json = { model: "test/marked", ...PATHS[path](instructions(topic), messages), ...more };
   const reply = await gateway.send("POST", path, { bearer: mine.key, json });
   expect(reply.status).toBe(200);
@@ -60,10 +65,10 @@ async function ask(path: keyof typeof PATHS, topic: string, messages: readonly M
 /** Ten turns of a chat: what each of them read, and who answered. */
 async function talk(path: keyof typeof PATHS, topic: string, more: object = {}) {
   const messages: Message[] = [];
-  const turns: Awaited<ReturnType<typeof ask>>[] = [];
+  const turns: Awaited<ReturnType<typeof send>>[] = [];
   for (let turn = 0; turn < 10; turn++) {
     messages.push({ role: "user", content: `Question ${turn} about ${topic}?` });
-    turns.push(await ask(path, topic, messages, more));
+    turns.push(await send(path, topic, messages, more));
     messages.push({ role: "assistant", content: "Fine." });
   }
   return turns;
@@ -97,7 +102,7 @@ describe("a chat of ten turns with a prefix of 20,000 tokens", () => {
   test("many conversations with the same instructions find these at each host", async () => {
     const found = new Map<string, number>();
     for (let number = 0; number < 24; number++) {
-      const { use, receipt } = await ask("/v1/chat/completions", "shared", [
+      const { use, receipt } = await send("/v1/chat/completions", "shared", [
         { role: "user", content: `Number ${number}` },
       ]);
       const before = found.get(receipt.host) ?? 0;
@@ -117,7 +122,7 @@ describe("nothing is marked", () => {
     ["where the request says so", { auto_cache: false }],
   ];
   test.each(table)("%s", async (name, more) => {
-    const { use } = await ask("/v1/messages", name, question, more);
+    const { use } = await send("/v1/messages", name, question, more);
     expect([use.read, use.written]).toEqual([0, 0]);
   });
   test("of a short prompt", async () => {
@@ -140,7 +145,7 @@ describe("nothing is marked", () => {
 
 test("a request asks for marks where the operator does not; hosts do not see how", async () => {
   for (const path of Object.keys(PATHS) as (keyof typeof PATHS)[]) {
-    const { use } = await ask(path, `asked ${path}`, [{ role: "user", content: "Why?" }], {
+    const { use } = await send(path, `asked ${path}`, [{ role: "user", content: "Why?" }], {
       model: "test/plain",
       auto_cache: true,
     });

@@ -41,8 +41,8 @@ afterAll(() => closeAll(gateway, host));
 
 async function receiptOf(cache_control: object) {
   const text = { type: "text", text: "Hello. ".repeat(2_000), cache_control };
-  const asked = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: [text] }] };
-  const answer = await gateway.send("POST", "/v1/messages", { bearer: mine.key, json: asked });
+  const body = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: [text] }] };
+  const answer = await gateway.send("POST", "/v1/messages", { bearer: mine.key, json: body });
   expect(answer.status).toBe(200);
   return (await gateway.receipt(answer, mine.key)).json;
 }

@@ -58,10 +58,11 @@ models:
     () => host.close(),
   );
   const { key } = await gateway.key(creditUsd);
-  const said = client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+  const conversation =
+    client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
   const reply = await gateway.send("POST", PATHS[client], {
     bearer: key,
-    json: { model: "test/model", ...said, ...named },
+    json: { model: "test/model", ...conversation, ...named },
   });
   expect(reply.status).toBe(200);
   return { sent: host.requests[0]!.json(), omitted: reply.headers.get("x-gateway-omitted") };
@@ -136,14 +137,18 @@ describe("tokens to think with, which Anthropic counts into the ceiling, and ref
       null,
     ],
   ])("under the ceiling of 8,000 of the model: %s", async (_, named, thoughts, omitted) => {
-    const told = await exchange("messages", "messages", "{}", named, 8_000);
-    expect([told.sent.max_tokens, told.sent.thinking, told.omitted]).toEqual([8_000, thoughts, omitted]);
+    const sent = await exchange("messages", "messages", "{}", named, 8_000);
+    expect([sent.sent.max_tokens, sent.sent.thinking, sent.omitted]).toEqual([8_000, thoughts, omitted]);
   });
 
   test("where the model writes no more than the least that may be thought with, it does not think", async () => {
     const named = { max_tokens: 32_000, thinking: thinking(16_000) };
-    const told = await exchange("messages", "messages", "{}", named, 1_024);
-    expect([told.sent.max_tokens, "thinking" in told.sent, told.omitted]).toEqual([1_024, false, "thinking"]);
+    const exchanged = await exchange("messages", "messages", "{}", named, 1_024);
+    expect([exchanged.sent.max_tokens, "thinking" in exchanged.sent, exchanged.omitted]).toEqual([
+      1_024,
+      false,
+      "thinking",
+    ]);
     const { sent } = await exchange("messages", "messages", "{}", named, 1_100);
     expect([sent.max_tokens, sent.thinking]).toEqual([1_100, thinking(1_024)]);
   });
@@ -204,14 +209,14 @@ describe("tokens to think with in OpenRouter's words, which it counts into the c
     ],
     ["none, where none are named", { max_tokens: 32_000 }, undefined, null],
   ])("under the ceiling of 8,000 of the model: %s", async (_, named, reasoning, omitted) => {
-    const told = await exchange("chat.completions", "chat.completions", "{}", named, 8_000);
-    expect([told.sent.reasoning, told.omitted]).toEqual([reasoning, omitted]);
+    const sent = await exchange("chat.completions", "chat.completions", "{}", named, 8_000);
+    expect([sent.sent.reasoning, sent.omitted]).toEqual([reasoning, omitted]);
   });
 
   test("where the model writes no more than the least that may be thought with, none are asked for", async () => {
     const named = { max_tokens: 32_000, reasoning: { max_tokens: 16_000 } };
-    const told = await exchange("chat.completions", "chat.completions", "{}", named, 1_024);
-    expect([told.sent.max_tokens, told.sent.reasoning, told.omitted]).toEqual([
+    const sent = await exchange("chat.completions", "chat.completions", "{}", named, 1_024);
+    expect([sent.sent.max_tokens, sent.sent.reasoning, sent.omitted]).toEqual([
       1_024,
       undefined,
       "reasoning",

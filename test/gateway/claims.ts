@@ -72,7 +72,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const { json: ordered } = await send("POST", "/v1/credits", owner, { rail: "card", amount_usd: usd });
     const session = stripe.opened.find(({ payment }) => payment === ordered.id)!;
     stripe.pay(session);
-    await tell({ id: session.id, metadata: { payment_id: ordered.id } });
+    await show({ id: session.id, metadata: { payment_id: ordered.id } });
     await until(async () => (await me(owner)).balance_usd === usd);
     return { key, owner, id: ordered.id, session };
   }
@@ -84,7 +84,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     readonly session: FakeSession;
   }
 
-  async function tell(object: object): Promise<void> {
+  async function show(object: object): Promise<void> {
     const { body, signature } = await signedEvent("any", object, { secret: "whsec_1", at: Date.now() });
     const headers = { "stripe-signature": signature };
     const { status } = await fetch(`${any()}/webhooks/stripe`, { method: "POST", body, headers });
@@ -108,26 +108,26 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   async function open(key: string, count: number): Promise<Promise<unknown>[]> {
     held = gate();
     const before = arrivals;
-    const asked = Array.from({ length: count }, async () =>
+    const opening = Array.from({ length: count }, async () =>
       expect((await chat(key, "wait")).status).toBe(200),
     );
     await until(() => arrivals >= before + count);
-    return asked;
+    return opening;
   }
 
   async function refunded({ session }: Paid, cents: number): Promise<void> {
     session.charge!.refunded = cents;
-    await tell({ id: session.charge!.id, payment_intent: session.intent });
+    await show({ id: session.charge!.id, payment_intent: session.intent });
   }
 
   test("what requests hold is taken once they give it back, and only what they cost is lost", async () => {
     const who = await paid();
-    const asked = await open(who.key, 6);
+    const open_ = await open(who.key, 6);
     await refunded(who, 1_061);
     await became(who, { state: "refunded", credited_usd: 0 });
     expect((await chat(who.key, "hello")).status).toBe(402);
     held.open();
-    await Promise.all(asked);
+    await Promise.all(open_);
     await became(who, { state: "refunded", credited_usd: 0.06, lost_usd: 0.06 });
     expect(await me(who.owner)).toMatchObject({ balance_usd: 0, available_usd: 0 });
     expect((await chat(who.key, "hello")).status).toBe(402);
@@ -136,12 +136,12 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
 
   test("of what is left after a part was taken back, requests may hold more; nothing new is admitted until they do not", async () => {
     const who = await paid();
-    const asked = await open(who.key, 6);
+    const opened = await open(who.key, 6);
     await refunded(who, 800);
     await became(who, { state: "credited", credited_usd: 2 });
     expect((await chat(who.key, "hello")).status).toBe(402);
     held.open();
-    await Promise.all(asked);
+    await Promise.all(opened);
     await until(async () => (await me(who.owner)).available_usd === 1.94);
     await until(async () => (await chat(who.key, "hello")).status === 200);
     expect(await payment(who)).toMatchObject({ credited_usd: 2, lost_usd: 0 });
@@ -266,7 +266,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   };
 
   /** An event about the payment, of whatever kind: the gateway asks Stripe how it stands. */
-  const notify = ({ session }: Paid) => tell({ id: session.charge!.id, payment_intent: session.intent });
+  const notify = ({ session }: Paid) => show({ id: session.charge!.id, payment_intent: session.intent });
 
   /** Once nothing is under way: so many cents of the payment stand, unless more of it was spent. */
   async function expectBooks(who: Paid, cents: number, statuses: readonly number[]) {
@@ -301,10 +301,10 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   }
 
   /** As often as it takes, because a gateway that was killed answers nobody. */
-  async function surely<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  async function surely<Answer>(attempt: () => Promise<Answer>): Promise<Answer> {
     let answer: { readonly of: Answer } | null = null;
     await until(async () => {
-      answer = await ask().then(
+      answer = await attempt().then(
         (of) => ({ of }),
         () => null,
       );

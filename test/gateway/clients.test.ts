@@ -51,7 +51,7 @@ afterAll(() => closeAll(gateway, host));
 
 const openai = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 const anthropic = (apiKey: string) => new Anthropic({ apiKey, baseURL: gateway.url, maxRetries: 0 });
-const said = (content: string) => [{ role: "user" as const, content }];
+const messages = (content: string) => [{ role: "user" as const, content }];
 const WEATHER = { type: "object" as const, properties: { city: { type: "string" } } };
 
 /** What was held is given back a moment after the client has its answer. */
@@ -62,7 +62,7 @@ describe("the openai package", () => {
   test("chat completions: plain, streamed with usage, tool call", async () => {
     const { key } = await gateway.key(1);
     const client = openai(key);
-    const plain = await client.chat.completions.create({ model: "test/model", messages: said("Hi") });
+    const plain = await client.chat.completions.create({ model: "test/model", messages: messages("Hi") });
     expect(plain.model).toBe("test/model");
     expect(plain.choices[0]!.message.content).toContain("Hello");
 
@@ -70,7 +70,7 @@ describe("the openai package", () => {
     let usage = null;
     const stream = await client.chat.completions.create({
       model: "test/model",
-      messages: said("Hi"),
+      messages: messages("Hi"),
       stream: true,
       stream_options: { include_usage: true },
     });
@@ -84,7 +84,7 @@ describe("the openai package", () => {
     const called = await client.chat.completions
       .stream({
         model: "test/model",
-        messages: said("Weather?"),
+        messages: messages("Weather?"),
         tools: [{ type: "function", function: { name: "get_weather", parameters: WEATHER } }],
       })
       .finalChatCompletion();
@@ -97,7 +97,7 @@ describe("the openai package", () => {
     const { key } = await gateway.key(1);
     const stream = await openai(key).chat.completions.create({
       model: "test/model",
-      messages: said("Hi"),
+      messages: messages("Hi"),
       stream: true,
     });
     for await (const chunk of stream) {
@@ -182,7 +182,7 @@ describe("the openai package", () => {
     "%s is its own class of error, with the code",
     async (http, keyOf, model, content, kind, code): Promise<void> => {
       const error: unknown = await openai(await keyOf())
-        .chat.completions.create({ model, messages: said(content) })
+        .chat.completions.create({ model, messages: messages(content) })
         .then(
           () => null,
           (thrown: unknown) => thrown,
@@ -198,7 +198,7 @@ describe("the openai package", () => {
     const before = host.requests.length;
     const stream = await openai(key).chat.completions.create({
       model: "test/model",
-      messages: said("take your time"),
+      messages: messages("take your time"),
       stream: true,
     });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
@@ -211,18 +211,22 @@ describe("the @anthropic-ai/sdk package", () => {
   test("messages: plain, streamed, tool use", async () => {
     const { key } = await gateway.key(1);
     const client = anthropic(key);
-    const plain = await client.messages.create({ model: "test/model", max_tokens: 50, messages: said("Hi") });
+    const plain = await client.messages.create({
+      model: "test/model",
+      max_tokens: 50,
+      messages: messages("Hi"),
+    });
     expect(plain.model).toBe("test/model");
     expect(plain.content[0]).toMatchObject({ type: "text", text: expect.stringContaining("Hello") });
     const streamed = await client.messages
-      .stream({ model: "test/model", max_tokens: 50, messages: said("Hi") })
+      .stream({ model: "test/model", max_tokens: 50, messages: messages("Hi") })
       .finalMessage();
     expect(streamed.content[0]).toMatchObject({ ...plain.content[0] });
     const used = await client.messages
       .stream({
         model: "test/model",
         max_tokens: 50,
-        messages: said("Weather?"),
+        messages: messages("Weather?"),
         tools: [{ name: "get_weather", input_schema: WEATHER }],
       })
       .finalMessage();
@@ -235,7 +239,7 @@ describe("the @anthropic-ai/sdk package", () => {
     const answer = await client.beta.messages.toolRunner({
       model: "test/model",
       max_tokens: 50,
-      messages: said("Weather?"),
+      messages: messages("Weather?"),
       tools: [
         { type: "custom", name: "get_weather", input_schema: WEATHER, run: () => "sunny", parse: String },
       ],
@@ -249,7 +253,7 @@ describe("the @anthropic-ai/sdk package", () => {
   test("a thread that is named is refused, as a conversation that is kept nowhere", async () => {
     const { key } = await gateway.key(1);
     const thread = { type: "continue", previous_message_id: "msg_1" };
-    const json = { model: "test/model", max_tokens: 9, messages: said("Hi"), thread };
+    const json = { model: "test/model", max_tokens: 9, messages: messages("Hi"), thread };
     const refusal = await gateway.send("POST", "/v1/messages", { bearer: key, json });
     expect([refusal.status, refusal.json.error.code, refusal.json.error.param]).toEqual([
       400,
@@ -261,7 +265,7 @@ describe("the @anthropic-ai/sdk package", () => {
   test("the headers that say how the body is meant reach the host, and credentials do not", async () => {
     const { key } = await gateway.key(1);
     await anthropic(key).messages.create(
-      { model: "test/model", max_tokens: 50, messages: said("Hi") },
+      { model: "test/model", max_tokens: 50, messages: messages("Hi") },
       { headers: { "anthropic-beta": "some-beta-2026-01-01", cookie: "a=b", "x-forwarded-for": "10.1.2.3" } },
     );
     const { headers } = host.requests.at(-1)!;
@@ -277,7 +281,7 @@ describe("the @anthropic-ai/sdk package", () => {
     expect(models.data.map(({ id }) => id)).toEqual(["test/model"]);
     const counted = await anthropic(key).messages.countTokens({
       model: "test/model",
-      messages: said("Hello there, gateway"),
+      messages: messages("Hello there, gateway"),
     });
     expect(counted.input_tokens).toBeGreaterThan(3);
     expect(counted.input_tokens).toBeLessThan(30);
@@ -305,7 +309,7 @@ describe("the @anthropic-ai/sdk package", () => {
     ],
   ] as const)("%s is its own class of error", async (http, keyOf, content, kind): Promise<void> => {
     const error: unknown = await anthropic(await keyOf())
-      .messages.create({ model: "test/model", max_tokens: 50, messages: said(content) })
+      .messages.create({ model: "test/model", max_tokens: 50, messages: messages(content) })
       .then(
         () => null,
         (thrown: unknown) => thrown,
@@ -321,7 +325,7 @@ describe("the @anthropic-ai/sdk package", () => {
     const stream = anthropic(key).messages.stream({
       model: "test/model",
       max_tokens: 50,
-      messages: said("take your time"),
+      messages: messages("take your time"),
     });
     await new Promise((resolve) => stream.once("text", resolve));
     stream.abort();

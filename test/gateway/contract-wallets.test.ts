@@ -14,7 +14,7 @@ const REVERTED = { code: 3, message: "execution reverted", data: "0x" };
 class FakeNode {
   chainId = 8453;
   answer: "valid" | "no" | "no contract" | "reverts" | "fails" = "valid";
-  readonly asked: { to: string; data: string }[] = [];
+  readonly calls: { to: string; data: string }[] = [];
   private readonly server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -38,7 +38,7 @@ class FakeNode {
     const result = (value: unknown) => Response.json({ jsonrpc: "2.0", id, result: value });
     if (this.answer === "fails") return new Response("busy", { status: 503 });
     if (method === "eth_chainId") return result(`0x${this.chainId.toString(16)}`);
-    this.asked.push(params[0]);
+    this.calls.push(params[0]);
     if (this.answer === "reverts") return Response.json({ jsonrpc: "2.0", id, error: REVERTED });
     if (this.answer === "no contract") return result("0x");
     const right = params[0].data.includes(SIGNATURE.slice(2));
@@ -57,7 +57,7 @@ const send = (path: string, json: object) => gateway.send("POST", path, { json }
 async function signIn(chain_id = 8453, signature = SIGNATURE) {
   const { message } = (await send("/v1/auth/wallet", { address: CONTRACT, chain_id })).json;
   const answer = await send("/v1/auth/wallet/verify", { message, signature });
-  return { message, status: answer.status, session: answer.json.session, said: answer.json.error?.message };
+  return { message, status: answer.status, session: answer.json.session, error: answer.json.error?.message };
 }
 
 test("a contract that takes the signature for its own signs in, under its chain's name", async () => {
@@ -65,17 +65,17 @@ test("a contract that takes the signature for its own signs in, under its chain'
   expect(status).toBe(200);
   const { account } = (await gateway.send("GET", "/v1/me", { bearer: session })).json;
   expect(account.wallet).toBe(`eip155:8453:${CONTRACT}`);
-  expect(node.asked[0]!.to.toLowerCase()).toBe(CONTRACT.toLowerCase());
-  expect(node.asked[0]!.data).toStartWith("0x1626ba7e");
-  expect(node.asked[0]!.data).toContain(hashMessage(message).slice(2));
+  expect(node.calls[0]!.to.toLowerCase()).toBe(CONTRACT.toLowerCase());
+  expect(node.calls[0]!.data).toStartWith("0x1626ba7e");
+  expect(node.calls[0]!.data).toContain(hashMessage(message).slice(2));
 });
 
 test.each(["no", "no contract", "reverts"] as const)("one that answers %p does not", async (answer) => {
   node.answer = answer;
-  const { status, said } = await signIn();
+  const { status, error } = await signIn();
   node.answer = "valid";
   expect(status).toBe(400);
-  expect(said).toContain(`is not ${CONTRACT}'s signature`);
+  expect(error).toContain(`is not ${CONTRACT}'s signature`);
 });
 
 test("a node that fails, or serves another chain, signs nobody in, and the message can be sent again", async () => {
@@ -91,9 +91,9 @@ test("a node that fails, or serves another chain, signs nobody in, and the messa
 });
 
 test("a chain without a configured node takes signatures of key pairs only", async () => {
-  const before = node.asked.length;
+  const before = node.calls.length;
   expect((await signIn(1)).status).toBe(400);
-  expect(node.asked.length).toBe(before);
+  expect(node.calls.length).toBe(before);
 });
 
 test("the node's address is not shown with its key", async () => {

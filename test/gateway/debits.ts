@@ -44,7 +44,7 @@ ${where}`;
   /** What one gateway charged, the others know within some milliseconds. */
   const expectLeft = ({ key }: { key: string }, usd: number) =>
     until(async () => (await any().send("GET", "/v1/me", { bearer: key })).json.available_usd === usd);
-  const say = (key: string, words: string) =>
+  const chat = (key: string, words: string) =>
     any().chat(key, { messages: [{ role: "user", content: words }] });
   const inOrder = async () => {
     for (const gateway of gateways) {
@@ -74,11 +74,11 @@ ${where}`;
 
   test("a refund takes all that is left, to the last nano-dollar", async () => {
     const owner = await any().key(0.01);
-    for (let request = 0; request < 3; request++) expect((await say(owner.key, "hello")).status).toBe(200);
+    for (let request = 0; request < 3; request++) expect((await chat(owner.key, "hello")).status).toBe(200);
     const { status, json } = await debit(owner.balance_id, "all");
     expect([status, json.amount_usd]).toEqual([200, 0.00997]);
     await expectLeft(owner, 0);
-    expect((await say(owner.key, "hello")).status).toBe(402);
+    expect((await chat(owner.key, "hello")).status).toBe(402);
     await inOrder();
   });
 
@@ -109,7 +109,7 @@ ${where}`;
   describe("is refused, and nothing is taken,", () => {
     test("when more is asked for than is available, which is named", async () => {
       const owner = await any().key(0.005);
-      const spent = await say(owner.key, "hello");
+      const spent = await chat(owner.key, "hello");
       expect(spent.status).toBe(200);
       const { status, json } = await debit(owner.balance_id, 0.005);
       expect(status).toBe(400);
@@ -171,7 +171,7 @@ ${where}`;
     held = gate();
     const owner = await any().key(0.01);
     const before = arrivals;
-    const open = [1, 2, 3].map(() => say(owner.key, "wait"));
+    const open = [1, 2, 3].map(() => chat(owner.key, "wait"));
     await until(() => arrivals >= before + 3);
     expect((await debit(owner.balance_id, 0.008)).status).toBe(400);
     expect((await debit(owner.balance_id, "all")).json.amount_usd).toBe(0.007);
@@ -188,7 +188,7 @@ ${where}`;
     let refused = 0;
     let taken = 0;
     const requests = Array.from({ length: 60 }, async () => {
-      const { status } = await say(owner.key, "wait");
+      const { status } = await chat(owner.key, "wait");
       if (status !== 200) refused += 1;
     });
     const debits = Array.from({ length: 30 }, async () => {

@@ -181,7 +181,7 @@ const CEILINGS = {
   messages: "max_tokens",
 } as const;
 
-interface Asked {
+interface FloodCase {
   readonly client: SurfaceName;
   readonly spoken: SurfaceName;
   readonly flood: Flood;
@@ -189,7 +189,7 @@ interface Asked {
   readonly ceiling: number;
 }
 
-async function ask({ client, spoken, flood, stream, ceiling }: Asked) {
+async function send({ client, spoken, flood, stream, ceiling }: FloodCase) {
   const model = `test/${spoken}-${client}-${flood}`;
   const body = { ...BODIES[client], model, stream, [CEILINGS[client]]: ceiling };
   const response = await fetch(`${gateway.url}${PATHS[client]}`, {
@@ -203,7 +203,7 @@ async function ask({ client, spoken, flood, stream, ceiling }: Asked) {
 describe.each(SURFACE_NAMES)("a host of %s", (spoken) => {
   describe.each(SURFACE_NAMES)("for a client of %s", (client) => {
     test("that streams calls without end is cut off after 1,024 of them", async () => {
-      const { status, text } = await ask({ client, spoken, flood: "streamed", stream: true, ceiling: 16 });
+      const { status, text } = await send({ client, spoken, flood: "streamed", stream: true, ceiling: 16 });
       expect(status).toBe(200);
       expect(text).toContain("upstream_error");
       expect(text.split(/call_\d+/).length).toBeLessThan(10_000);
@@ -213,13 +213,13 @@ describe.each(SURFACE_NAMES)("a host of %s", (spoken) => {
       ["whole", 16],
       ["assembled", 1_000],
     ] as const)("that answers with 2,000 calls, %s, is passed over for the next", async (flood, ceiling) => {
-      const { status, text } = await ask({ client, spoken, flood, stream: false, ceiling });
+      const { status, text } = await send({ client, spoken, flood, stream: false, ceiling });
       expect([status, text.includes("served"), text.includes("call_")]).toEqual([200, true, false]);
     });
   });
 
   test("that streams text far beyond its ceiling is cut off", async () => {
-    const { status, text } = await ask({
+    const { status, text } = await send({
       client: spoken,
       spoken,
       flood: "text",

@@ -422,8 +422,8 @@ describe("each error of the table, by its cause", () => {
       expect(reply.status).toBe(ERRORS[row.code].status);
       expect(error.type).toBe(ERRORS[row.code].type);
       expect(error.param).toBe(row.param ?? (row.code === "context_too_long" ? error.param : null));
-      for (const said of row.says ?? [])
-        expect(error.message).toMatch(said instanceof RegExp ? said : literal(said));
+      for (const text of row.says ?? [])
+        expect(error.message).toMatch(text instanceof RegExp ? text : literal(text));
       const link = error.message.split(" ").at(-1);
       expect(link).toBe(`${gateway.url}/docs/errors#${row.code}`);
       expect(anchors).toContain(row.code);
@@ -452,30 +452,35 @@ describe("each error of the table, by its cause", () => {
   });
 
   let mistaken: Made | null = null;
-  const said = '"messages":[{"role":"user","content":"Hi"}]';
+  const MESSAGES = '"messages":[{"role":"user","content":"Hi"}]';
   test.each<[string, string, string | null, boolean]>([
     ["a list without messages", '{"model":"test/model","stream":true,"messages":[]}', "test/model", true],
     [
       "a bad ceiling, told last",
-      `{"max_tokens":-1,${said},"stream":false,"model":"test/model"}`,
+      `{"max_tokens":-1,${MESSAGES},"stream":false,"model":"test/model"}`,
       "test/model",
       false,
     ],
-    ["a field given twice", `{"model":"test/model","stream":true,"n":1,"n":2,${said}}`, "test/model", true],
-    ["a costly service", `{"model":"test/model","service_tier":"priority",${said}}`, "test/model", false],
+    [
+      "a field given twice",
+      `{"model":"test/model","stream":true,"n":1,"n":2,${MESSAGES}}`,
+      "test/model",
+      true,
+    ],
+    ["a costly service", `{"model":"test/model","service_tier":"priority",${MESSAGES}}`, "test/model", false],
     [
       "a list of models alone",
-      `{"models":["test/model","test/broken"],"max_tokens":0,${said}}`,
+      `{"models":["test/model","test/broken"],"max_tokens":0,${MESSAGES}}`,
       "test/model",
       false,
     ],
-    ["a name with signs", `{"model":"test/\\u00e9\\"","n":0,${said}}`, 'test/é"', false],
+    ["a name with signs", `{"model":"test/\\u00e9\\"","n":0,${MESSAGES}}`, 'test/é"', false],
     ["a body that breaks off", '{"model":"test/model","stream":true,"messages":[{"ro', "test/model", true],
-    ["a stream that is no answer", `{"model":"test/model","stream":"yes",${said}}`, "test/model", false],
-    ["a number for a model", `{"model":7,"stream":true,${said}}`, null, true],
+    ["a stream that is no answer", `{"model":"test/model","stream":"yes",${MESSAGES}}`, "test/model", false],
+    ["a number for a model", `{"model":7,"stream":true,${MESSAGES}}`, null, true],
     ["a name that breaks off", '{"stream":true,"model":"test/mo', null, true],
-    ["a long name", `{"model":"${"x".repeat(100_000)}","n":0,${said}}`, "x".repeat(200), false],
-    ["a byte order mark before it", `\ufeff{"model":"test/model","n":0,${said}}`, "test/model", false],
+    ["a long name", `{"model":"${"x".repeat(100_000)}","n":0,${MESSAGES}}`, "x".repeat(200), false],
+    ["a byte order mark before it", `\ufeff{"model":"test/model","n":0,${MESSAGES}}`, "test/model", false],
     ["no object", '["model","test/model"]', null, false],
     ["nothing", "", null, false],
   ])(
@@ -529,8 +534,8 @@ test.each([
   "a body packed with %s is served if its header says so, else told why not",
   async (coding, pack) => {
     const { key } = await gateway.key(1);
-    const asked = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 20 };
-    const bytes = pack(Buffer.from(JSON.stringify(asked)));
+    const body = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 20 };
+    const bytes = pack(Buffer.from(JSON.stringify(body)));
     const packed = { bearer: key, bytes, headers: { "content-encoding": coding } };
     expect((await gateway.send("POST", "/v1/chat/completions", packed)).status).toBe(200);
     for (const twice of [

@@ -23,8 +23,8 @@ models:${["openai/gpt-5", "openai/gpt-4-turbo", "other/model"].map(model).join("
 `);
 afterAll(() => closeAll(gateway, host));
 
-async function receiptOf(model: string, said: string[]) {
-  words = said;
+async function receiptOf(model: string, texts: string[]) {
+  words = texts;
   const { key } = await gateway.key(10);
   const { headers } = await gateway.chat(key, { model, max_tokens: 1_000, stream: true });
   const path = `/v1/receipts/${headers.get("x-gateway-receipt")}`;
@@ -43,8 +43,8 @@ test.each<[string, string, string[], number]>([
     greek,
     countTokens(greek.join("")),
   ],
-])("%s", async (_, model, said, output) => {
-  expect(await receiptOf(model, said)).toMatchObject({
+])("%s", async (_, model, texts, output) => {
+  expect(await receiptOf(model, texts)).toMatchObject({
     state: "settled",
     error_code: "upstream_error",
     tokens: { input: 8, output, source: "counted" },

@@ -21,7 +21,7 @@ const PAGE = `%PDF-1.4
 trailer << /Root 1 0 R >>
 `;
 
-async function ask(usd: number, file: string) {
+async function send(usd: number, file: string) {
   const { key } = await gateway.key(usd);
   const file_data = `data:application/pdf;base64,${Buffer.from(file, "latin1").toString("base64")}`;
   const content = [
@@ -34,19 +34,19 @@ async function ask(usd: number, file: string) {
 }
 
 test("an embedded file is held at all that the model reads at once, and paid for by what it came to", async () => {
-  const { status, held } = await ask(1, PAGE);
+  const { status, held } = await send(1, PAGE);
   expect(status).toBe(200);
   expect(held).toBeGreaterThanOrEqual(CONTEXT_USD);
 });
 
 test("where that is more than there is, it is read, and held by its pages", async () => {
-  const { status, held } = await ask(CONTEXT_USD / 2, PAGE);
+  const { status, held } = await send(CONTEXT_USD / 2, PAGE);
   expect(status).toBe(200);
   expect(held).toBeGreaterThanOrEqual(0.005);
   expect(held).toBeLessThan(0.006);
 });
 
 test("one that nobody can read needs the whole, however small it is", async () => {
-  const { status, json } = await ask(CONTEXT_USD / 2, PAGE.replace("/Root", "/Encrypt 4 0 R /Root"));
+  const { status, json } = await send(CONTEXT_USD / 2, PAGE.replace("/Root", "/Encrypt 4 0 R /Root"));
   expect([status, json.error.code]).toEqual([402, "insufficient_credit"]);
 });

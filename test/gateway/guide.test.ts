@@ -36,10 +36,10 @@ describe.each([
   });
 
   test("tells of payments and signatures only where they are", async () => {
-    const told = await text("/llms.txt");
+    const guide = await text("/llms.txt");
     const signs = (await gateway.send("GET", "/.well-known/jwks.json")).status === 200;
     const paid = (await gateway.send("POST", "/v1/me/saved")).json.error.code === "missing_api_key";
-    expect([told.includes("jwks.json"), told.includes("/v1/me/saved")]).toEqual([signs, paid]);
+    expect([guide.includes("jwks.json"), guide.includes("/v1/me/saved")]).toEqual([signs, paid]);
     expect([signs, paid]).toEqual([config !== "", config !== ""]);
   });
 });

@@ -6,9 +6,9 @@ import { chatText } from "../fakes/transcripts.ts";
 import { open } from "./open.ts";
 
 /** A host that tells what each answer cost there, as OpenRouter does. Here, an answer costs 0.005. */
-let saidUsd: unknown = 0;
+let reportedUsd: unknown = 0;
 const host = await startFakeHost((sent) => {
-  const { events, whole } = chatText(["Yes."], { input: 0, output: 1_000, cost: saidUsd });
+  const { events, whole } = chatText(["Yes."], { input: 0, output: 1_000, cost: reportedUsd });
   return sent.json().stream === true ? sse(events) : json(whole);
 });
 const model = (id: string) => `
@@ -26,7 +26,7 @@ const mine = await gateway.key(10);
 afterAll(() => closeAll(gateway, host));
 
 async function request(model: string, cost: unknown, stream = false): Promise<void> {
-  saidUsd = cost;
+  reportedUsd = cost;
   const messages = [{ role: "user", content: "Is it?" }];
   const { status } = await gateway.chat(mine.key, {
     model: `test/${model}`,
@@ -37,7 +37,7 @@ async function request(model: string, cost: unknown, stream = false): Promise<vo
   expect(status).toBe(200);
 }
 
-const told = (model: string) =>
+const logged = (model: string) =>
   gateway.logged.filter((line) => line.includes('"host charges more"') && line.includes(`"${model}"`));
 const counted = async (model: string) => {
   const text = (await gateway.admin("/metrics")).text;
@@ -50,14 +50,14 @@ const counted = async (model: string) => {
 test("a host that charges what balances are charged, or a little more, is counted and nobody is told", async () => {
   for (const cost of [0.005, 0.0051, 0.005, 0.0049]) await request("same", cost);
   expect(await counted("same")).toBeCloseTo(0.02, 9);
-  expect(told("same")).toEqual([]);
+  expect(logged("same")).toEqual([]);
 });
 
 test("a host that charges more is told of once, with both sums", async () => {
   for (let n = 0; n < 5; n++) await request("costly", 0.01);
   expect(await counted("costly")).toBeCloseTo(0.05, 9);
-  expect(told("costly")).toHaveLength(1);
-  expect(JSON.parse(told("costly")[0]!)).toMatchObject({
+  expect(logged("costly")).toHaveLength(1);
+  expect(JSON.parse(logged("costly")[0]!)).toMatchObject({
     host: "a",
     model: "costly",
     host_charged_usd: 0.02,
@@ -68,7 +68,7 @@ test("a host that charges more is told of once, with both sums", async () => {
 test("where a host reports no cost, the `cost` of the route is counted, and no customer sees it", async () => {
   for (const stream of [false, true]) await request("known", undefined, stream);
   expect(await counted("known")).toBeCloseTo(0.04, 9);
-  expect(told("known")).toHaveLength(1);
+  expect(logged("known")).toHaveLength(1);
   for (const path of ["/v1/catalog", "/v1/models", "/v1/receipts?model=test/known"])
     expect((await gateway.send("GET", path, { bearer: mine.key })).text).not.toContain('"cost"');
   const { json: receipts } = await gateway.send("GET", "/v1/receipts?model=test/known", { bearer: mine.key });
@@ -82,7 +82,7 @@ test("streams count too, and what a host says changes nothing of what is charged
   const before = await balance();
   await request("streamed", 1, true);
   expect(await counted("streamed")).toBe(1);
-  expect(told("streamed")).toHaveLength(1);
+  expect(logged("streamed")).toHaveLength(1);
   expect(before - (await balance())).toBeCloseTo(0.005, 9);
 });
 

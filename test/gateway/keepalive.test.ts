@@ -13,7 +13,7 @@ import { open } from "./open.ts";
 
 /** A host that falls silent in the middle of its answer, until the client has heard so many signs of life. */
 const SIGNS = 3;
-let heard: Gate<void>;
+let received: Gate<void>;
 
 const ANSWERS = { "chat.completions": chatText, responses: responsesText, messages: messagesText } as const;
 const SIGN: Readonly<Record<SurfaceName, string>> = {
@@ -28,7 +28,7 @@ const host = await startFakeHost((request) => {
   const word = events.findIndex(({ data }) => data.includes(" there"));
   return sse(
     events.filter(({ event }) => event !== "ping"),
-    { before: (n) => (n === word ? heard.passed : undefined) },
+    { before: (n) => (n === word ? received.passed : undefined) },
   );
 });
 const rows = SURFACE_NAMES.map((name) => ({
@@ -51,7 +51,7 @@ afterAll(() => closeAll(gateway, host));
 /** The client's own, with an ear for what arrives. */
 const listening = (surface: SurfaceName) =>
   (async (url: string | URL | Request, init?: RequestInit) => {
-    heard = gate();
+    received = gate();
     const response = await fetch(url, init);
     let text = "";
     const decoder = new TextDecoder();
@@ -61,7 +61,7 @@ const listening = (surface: SurfaceName) =>
         // Whole events alone stand before a sign.
         const parts = text.split(SIGN[surface]);
         for (const part of parts.slice(0, -1)) expect(part === "" || part.endsWith("\n\n")).toBe(true);
-        if (parts.length > SIGNS) heard.open();
+        if (parts.length > SIGNS) received.open();
         controller.enqueue(bytes);
       },
     });

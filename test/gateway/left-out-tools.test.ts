@@ -31,11 +31,11 @@ afterAll(async () => {
   await host.close();
 });
 
-const LOOK = { type: "function", name: "look", parameters: { type: "object" }, strict: false };
+const TOOL = { type: "function", name: "look", parameters: { type: "object" }, strict: false };
 const SEARCH = { type: "web_search", external_web_access: true };
 const MODELS = ["test/on-responses", "test/on-messages"];
 
-const ask = (bearer: string, json: object) =>
+const send = (bearer: string, json: object) =>
   gateway.send("POST", "/v1/responses", { bearer, json: { stream: true, store: false, ...json } });
 
 test.each(MODELS)("ten Codex begin at once on %s under $5 a day", async (id) => {
@@ -44,7 +44,7 @@ test.each(MODELS)("ten Codex begin at once on %s under $5 a day", async (id) => 
   const before = host.requests.length;
   const refused: string[] = [];
   const replies = Array.from({ length: 10 }, async () => {
-    const reply = await ask(key, { model: id, input: "word ".repeat(8_000), tools: [LOOK, SEARCH] });
+    const reply = await send(key, { model: id, input: "word ".repeat(8_000), tools: [TOOL, SEARCH] });
     if (reply.status !== 200) refused.push(reply.text);
     return reply;
   });
@@ -58,16 +58,16 @@ test.each(MODELS)("ten Codex begin at once on %s under $5 a day", async (id) => 
 test.each(MODELS)("on %s, it holds and is billed as if the search had not been offered", async (id) => {
   begins.open();
   const { key, recovery_secret: bearer } = await gateway.key(1);
-  const receipts = async (tools: object[], said: typeof claims) => {
-    claims = said;
-    const reply = await ask(key, { model: id, input: "hi", tools, max_output_tokens: 100 });
+  const receipts = async (tools: object[], usage: typeof claims) => {
+    claims = usage;
+    const reply = await send(key, { model: id, input: "hi", tools, max_output_tokens: 100 });
     claims = {};
     const { held_usd, cost_usd, tokens } = (await gateway.receipt(reply, bearer)).json;
     return { held_usd, cost_usd, tokens };
   };
-  for (const said of [{}, { input: 390_000 }, { input: 5_000_000 }]) {
-    const offered = await receipts([LOOK, SEARCH], said);
-    expect(offered).toEqual(await receipts([LOOK], said));
+  for (const usage of [{}, { input: 390_000 }, { input: 5_000_000 }]) {
+    const offered = await receipts([TOOL, SEARCH], usage);
+    expect(offered).toEqual(await receipts([TOOL], usage));
     expect(offered.tokens.input).toBeLessThan(100);
   }
 });
@@ -75,5 +75,5 @@ test.each(MODELS)("on %s, it holds and is billed as if the search had not been o
 test.each(MODELS)("on %s, little credit is enough", async (id) => {
   begins.open();
   const { key } = await gateway.key(0.2);
-  expect((await ask(key, { model: id, input: "word ".repeat(1_000), tools: [SEARCH] })).status).toBe(200);
+  expect((await send(key, { model: id, input: "word ".repeat(1_000), tools: [SEARCH] })).status).toBe(200);
 });

@@ -102,19 +102,19 @@ describe("a thousand concurrent requests, ten of which are covered", () => {
 describe("what open requests hold", () => {
   const MOST = { max_tokens: 100 };
   /** What is refused while another request holds `COST`. */
-  async function refusedBeside(creditUsd: number, limits: object, wanted: object = MOST) {
+  async function refusedNextTo(creditUsd: number, limits: object, request: object = MOST) {
     const { key } = await gateway.key(creditUsd, limits);
     gates = { held: gate(), arrivals: 0 };
     const holding = gateway.chat(key, MOST);
     await until(() => gates.arrivals !== 0);
-    const { status, headers, json } = await gateway.chat(key, wanted);
+    const { status, headers, json } = await gateway.chat(key, request);
     const fitting = /max_tokens to at most (\d+)/.exec(json.error.message)?.[1];
     const shorter = fitting === undefined ? null : await admitted(key, Number(fitting));
     const longer = fitting === undefined ? null : await admitted(key, Number(fitting) + 1);
     gates.held.open();
     expect((await holding).status).toBe(200);
     const [after, retry] = [Number(headers.get("retry-after")), headers.get("x-should-retry")];
-    const again = (await gateway.chat(key, wanted)).status;
+    const again = (await gateway.chat(key, request)).status;
     return { status, after, retry, message: json.error.message as string, shorter, longer, again };
   }
 
@@ -124,26 +124,26 @@ describe("what open requests hold", () => {
   }
 
   test("fills a cap for seconds: the answer says what is used and held, and that a retry helps", async () => {
-    const refused = await refusedBeside(100, { daily_limit_usd: COST * 1.5 });
+    const refused = await refusedNextTo(100, { daily_limit_usd: COST * 1.5 });
     expect(refused).toMatchObject({ status: 429, after: 5, retry: null, again: 200 });
     expect(refused.message).toContain("$0.00 is used, and $0.001 is held by open requests");
     expect(refused.message).toContain("retry in 5 s");
   });
 
   test("leaves room for a shorter answer, whose ceiling is named exactly", async () => {
-    const refused = await refusedBeside(100, { monthly_limit_usd: COST * 1.5 });
+    const refused = await refusedNextTo(100, { monthly_limit_usd: COST * 1.5 });
     expect(refused).toMatchObject({ shorter: true, longer: false });
   });
 
   test("does not make a request fit that is above the cap without it: the client is told to leave it", async () => {
-    const refused = await refusedBeside(100, { daily_limit_usd: COST * 1.5 }, { ...MOST, n: 2 });
+    const refused = await refusedNextTo(100, { daily_limit_usd: COST * 1.5 }, { ...MOST, n: 2 });
     expect(refused).toMatchObject({ status: 429, retry: "false", again: 429 });
     expect(refused.after).toBeGreaterThan(5);
     expect(refused.message).toContain("waiting will not help");
   });
 
   test("is named beside what is left of a balance, and what would fit", async () => {
-    const refused = await refusedBeside(COST * 1.5, {});
+    const refused = await refusedNextTo(COST * 1.5, {});
     expect(refused).toMatchObject({ status: 402, shorter: true, longer: false, again: 200 });
     expect(refused.message).toContain(
       "The balance of $0.0005, with $0.001 more held by open requests, cannot cover",

@@ -57,8 +57,10 @@ test.each([
   finish = gate();
   const { key } = await gateway.key(1_000);
   const content = "x".repeat(PROMPT_BYTES);
-  const said = path.endsWith("responses") ? { input: content } : { messages: [{ role: "user", content }] };
-  const body = JSON.stringify({ model, stream: true, ...said });
+  const conversation = path.endsWith("responses")
+    ? { input: content }
+    : { messages: [{ role: "user", content }] };
+  const body = JSON.stringify({ model, stream: true, ...conversation });
   const before = heldBytes();
   const readers = [];
   for (let index = 0; index < STREAMS; index++) {

@@ -71,8 +71,8 @@ describe("what is refused is counted too", () => {
       async () => gateway.chat((await gateway.key(0)).key),
       'model="test/model",host="",outcome="refused",code="insufficient_credit"',
     ],
-  ])("%s", async (_name, ask, labels) => {
-    await ask();
+  ])("%s", async (_name, send, labels) => {
+    await send();
     expect((await scrape()).get(`gateway_requests_total{surface="chat.completions",${labels}}`)).toBe(1);
   });
 

@@ -47,7 +47,7 @@ const served: [asked: string, id: string][] = [
 describe("a name that fits one id", () => {
   test.each(served)(
     "%s is %s, on each surface, in the receipt and in the list of models",
-    async (asked, id) => {
+    async (name, id) => {
       const { key } = await gateway.key(1, { allowed_models: [id] });
       const messages = [{ role: "user", content: "Hello" }];
       const bodies: [path: string, body: object][] = [
@@ -56,17 +56,17 @@ describe("a name that fits one id", () => {
         ["/v1/messages", { messages, max_tokens: 10, stream: true }],
       ];
       for (const [path, body] of bodies) {
-        const reply = await gateway.send("POST", path, { bearer: key, json: { model: asked, ...body } });
+        const reply = await gateway.send("POST", path, { bearer: key, json: { model: name, ...body } });
         expect(reply.status).toBe(200);
         const receipt = await gateway.receipt(reply, key);
-        expect(receipt.json).toMatchObject({ model_requested: asked, model: id });
+        expect(receipt.json).toMatchObject({ model_requested: name, model: id });
       }
       const count = await gateway.send("POST", "/v1/messages/count_tokens", {
         bearer: key,
-        json: { model: asked, messages },
+        json: { model: name, messages },
       });
       expect(count.status).toBe(200);
-      const listed = await gateway.send("GET", `/v1/models/${encodeURIComponent(asked)}`);
+      const listed = await gateway.send("GET", `/v1/models/${encodeURIComponent(name)}`);
       expect(listed.status).toBe(200);
     },
   );

@@ -98,7 +98,7 @@ describe.each(CASES.map((one) => [one.name, one] as const))("%s", (_, { prepare,
     };
     const messages = [{ role: "user" as const, content: "Hello" }];
     const options = { maxRetries: 5, fetch: counting, defaultHeaders: headers };
-    const asked =
+    const body =
       client === "openai"
         ? new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, ...options }).chat.completions.create({
             model,
@@ -112,7 +112,7 @@ describe.each(CASES.map((one) => [one.name, one] as const))("%s", (_, { prepare,
           });
     expect(
       String(
-        await asked.then(
+        await body.then(
           () => "answered",
           (error: unknown) => error,
         ),

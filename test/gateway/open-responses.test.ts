@@ -40,13 +40,13 @@ const complete = (response: Record<string, unknown>) => ({
 });
 
 function ofToday({ events, whole }: HostAnswer): HostAnswer {
-  const told = events.map((event): SseEvent => {
+  const known = events.map((event): SseEvent => {
     const data = JSON.parse(event.data);
     return data.response === undefined
       ? event
       : { ...event, data: JSON.stringify({ ...data, response: complete(data.response) }) };
   });
-  return { events: told, whole: complete(whole) };
+  return { events: known, whole: complete(whole) };
 }
 
 /** What OpenAI makes of `compaction_trigger`. */
@@ -95,7 +95,7 @@ models:${LANGUAGES.map(model).join("")}
 const key = (await gateway.key(10)).key;
 afterAll(() => closeAll(gateway, host));
 
-const said = (role: string, content: unknown, more: object = {}) => ({
+const item = (role: string, content: unknown, more: object = {}) => ({
   type: "message",
   role,
   content,
@@ -111,29 +111,29 @@ const PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const REQUESTS: [string, object, string][] = [
-  ["a text", { input: [said("user", "Say hello in three words.")] }, "message"],
+  ["a text", { input: [item("user", "Say hello in three words.")] }, "message"],
   [
     "messages with phases",
     {
       input: [
-        said("assistant", "I should answer.", { phase: "commentary" }),
-        said("assistant", "Four.", { phase: "final_answer" }),
-        said("user", "Repeat it."),
+        item("assistant", "I should answer.", { phase: "commentary" }),
+        item("assistant", "Four.", { phase: "final_answer" }),
+        item("user", "Repeat it."),
       ],
     },
     "message",
   ],
   [
     "a system prompt",
-    { input: [said("system", "You are a pirate."), said("user", "Say hello.")] },
+    { input: [item("system", "You are a pirate."), item("user", "Say hello.")] },
     "message",
   ],
-  ["a tool", { input: [said("user", "What's the weather in Oslo?")], tools: [WEATHER] }, "function_call"],
+  ["a tool", { input: [item("user", "What's the weather in Oslo?")], tools: [WEATHER] }, "function_call"],
   [
     "an image",
     {
       input: [
-        said("user", [
+        item("user", [
           { type: "input_text", text: "What is this?" },
           { type: "input_image", image_url: PIXEL },
         ]),
@@ -143,7 +143,7 @@ const REQUESTS: [string, object, string][] = [
   ],
   [
     "several turns",
-    { input: [said("user", "I am Alice."), said("assistant", "Hello Alice!"), said("user", "Who am I?")] },
+    { input: [item("user", "I am Alice."), item("assistant", "Hello Alice!"), item("user", "Who am I?")] },
     "message",
   ],
   [
@@ -168,7 +168,7 @@ const REQUESTS: [string, object, string][] = [
   ["sampling", { input: "Hi", temperature: 0.5, store: false }, "message"],
 ];
 
-const ask = (language: Language, body: object, path = "/v1/responses") =>
+const send = (language: Language, body: object, path = "/v1/responses") =>
   gateway.send("POST", path, { bearer: key, json: { model: `test/${language}`, ...body } });
 
 interface Event {
@@ -182,7 +182,7 @@ interface Event {
 }
 
 async function streamed(language: Language, body: object): Promise<Event[]> {
-  const { status, text } = await ask(language, { ...body, stream: true });
+  const { status, text } = await send(language, { ...body, stream: true });
   expect([status, status === 200 ? "" : text]).toEqual([200, ""]);
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
 }
@@ -192,7 +192,7 @@ const OWN = new Set(["access_programs"]);
 
 describe.each(LANGUAGES)("Open Responses on a host of %s", (language) => {
   test.each(REQUESTS)("%s: the answer has every member that it must have", async (_, body, type) => {
-    const { status, json: response, text } = await ask(language, body);
+    const { status, json: response, text } = await send(language, body);
     expect([status, status === 200 ? "" : text]).toEqual([200, ""]);
     expect(inResponse(response)).toEqual([]);
     expect(response.status).toBe("completed");
@@ -214,9 +214,9 @@ describe.each(LANGUAGES)("Open Responses on a host of %s", (language) => {
   });
 
   test("a conversation is shortened, and goes on from what came of it", async () => {
-    const input = [said("user", "We launch on Tuesday."), said("assistant", "Understood.")];
-    const asked = { prompt_cache_key: "compact-test", input };
-    const { status, json: compaction, headers } = await ask(language, asked, "/v1/responses/compact");
+    const input = [item("user", "We launch on Tuesday."), item("assistant", "Understood.")];
+    const body = { prompt_cache_key: "compact-test", input };
+    const { status, json: compaction, headers } = await send(language, body, "/v1/responses/compact");
     expect(status).toBe(200);
     expect(inCompaction(compaction)).toEqual([]);
     expect(compaction.output.map((item: { type: string }) => item.type)).toContain("compaction");
@@ -224,17 +224,17 @@ describe.each(LANGUAGES)("Open Responses on a host of %s", (language) => {
     expect(receipt.json).toMatchObject({ state: "settled", surface: "responses" });
     expect(receipt.json.cost_usd).toBeGreaterThan(0);
 
-    const next = await ask(language, { input: [...compaction.output, said("user", "When?")] });
+    const next = await send(language, { input: [...compaction.output, item("user", "When?")] });
     expect(next.status).toBe(200);
     expect(inResponse(next.json)).toEqual([]);
   });
 
   test("a conversation is shortened only for a model that is named, with an input", async () => {
     for (const [body, param] of [
-      [{ input: [said("user", "Shorten it.")], model: undefined }, "model"],
+      [{ input: [item("user", "Shorten it.")], model: undefined }, "model"],
       [{}, "input"],
     ] as const) {
-      const { status, json: refusal } = await ask(language, body, "/v1/responses/compact");
+      const { status, json: refusal } = await send(language, body, "/v1/responses/compact");
       expect([status, refusal.error.param]).toEqual([400, param]);
     }
     const keyless = await gateway.send("POST", "/v1/responses/compact", {
@@ -245,7 +245,7 @@ describe.each(LANGUAGES)("Open Responses on a host of %s", (language) => {
 });
 
 test("answers have the same members whatever the language of the host", async () => {
-  const [first, ...others] = await Promise.all(LANGUAGES.map((language) => ask(language, { input: "Hi" })));
+  const [first, ...others] = await Promise.all(LANGUAGES.map((language) => send(language, { input: "Hi" })));
   for (const { json: response } of others)
     expect(Object.keys(first!.json).filter((name) => !(name in response) && !OWN.has(name))).toEqual([]);
 });

@@ -25,10 +25,10 @@ const free = await startFakeHost((request) => async (wire, seen) => {
   if (request.text().includes("never answered")) return await request.gone;
   if (status !== 200) return refusal(status)(wire, seen);
   if (request.json().stream !== true) return json({ ...whole, usage })(wire, seen);
-  const told = events.map(({ data }) =>
+  const text = events.map(({ data }) =>
     data.includes('"usage":{') ? { data: JSON.stringify({ ...JSON.parse(data), usage }) } : { data },
   );
-  return sse(told)(wire, seen);
+  return sse(text)(wire, seen);
 });
 const paid = await startFakeHost(() => json(whole));
 const opened = (rpm: string) =>
@@ -54,7 +54,7 @@ afterAll(() => closeAll(gateway, free, paid));
 let networks = 0;
 const nextNetwork = () => ({ "x-forwarded-for": `198.51.100.${(networks += 1)}` });
 
-const ask = (key: string, headers: Record<string, string>, more: object = {}) =>
+const chat = (key: string, headers: Record<string, string>, more: object = {}) =>
   gateway.send("POST", "/v1/chat/completions", {
     bearer: key,
     headers,
@@ -71,7 +71,7 @@ test("each answer says what remains; then 429 until 00:00 UTC, and never a paid 
   const network = nextNetwork();
   const before = paid.requests.length;
   const answers = [];
-  for (let index = 0; index < 6; index++) answers.push(await ask(key, network, { stream: index % 2 === 1 }));
+  for (let index = 0; index < 6; index++) answers.push(await chat(key, network, { stream: index % 2 === 1 }));
   expect(answers.map(({ status: code }) => code)).toEqual([200, 200, 200, 200, 429, 429]);
   expect(answers.map(({ headers }) => headers.get(REMAINING))).toEqual(["3", "2", "1", "0", "0", "0"]);
   const last = answers.at(-1)!;
@@ -87,16 +87,16 @@ test("each answer says what remains; then 429 until 00:00 UTC, and never a paid 
 test("new keys on the same network do not help; on another network they do", async () => {
   const network = nextNetwork();
   const keys = await Promise.all(Array.from({ length: 10 }, () => gateway.key(0)));
-  const codes = await Promise.all(keys.map(async ({ key }) => (await ask(key, network)).status));
+  const codes = await Promise.all(keys.map(async ({ key }) => (await chat(key, network)).status));
   expect(codes.filter((code) => code === 200)).toHaveLength(4);
   const refused = keys[codes.indexOf(429)]!;
-  expect((await ask(refused.key, network)).json.error.message).toContain("from this network");
-  expect((await ask(refused.key, nextNetwork())).status).toBe(200);
+  expect((await chat(refused.key, network)).json.error.message).toContain("from this network");
+  expect((await chat(refused.key, nextNetwork())).status).toBe(200);
 });
 
 test.each(["models", "provider", "route", "fallbacks"])("`%s` is refused, not ignored", async (field) => {
   const { key } = await gateway.key(0);
-  const answer = await ask(key, nextNetwork(), { [field]: field === "provider" ? {} : ["a/b"] });
+  const answer = await chat(key, nextNetwork(), { [field]: field === "provider" ? {} : ["a/b"] });
   expect(answer.status).toBe(400);
   expect(answer.json.error).toMatchObject({ code: "invalid_request", param: field });
   expect(answer.headers.get(REMAINING)).toBe("4");
@@ -154,13 +154,13 @@ test.each([true, false])(
       leaving.abort();
       await until(async () => (await me()).used === left);
     }
-    expect((await ask(key, network, { stream })).json.error.code).toBe("free_quota_exceeded");
+    expect((await chat(key, network, { stream })).json.error.code).toBe("free_quota_exceeded");
   },
 );
 
 test("a paid answer has no such header", async () => {
   const { key } = await gateway.key(1);
-  const answer = await ask(key, {}, { model: "test/model" });
+  const answer = await chat(key, {}, { model: "test/model" });
   expect([answer.status, answer.headers.get(REMAINING)]).toEqual([200, null]);
 });
 
@@ -176,9 +176,9 @@ describe("the first doubt takes the route out", () => {
     const { key } = await gateway.key(10);
     const network = nextNetwork();
     turn();
-    expect((await ask(key, network, more)).status).toBe(first);
+    expect((await chat(key, network, more)).status).toBe(first);
     const before = [free.requests.length, paid.requests.length];
-    const next = await ask(key, network);
+    const next = await chat(key, network);
     expect(next.json.error.code).toBe("no_free_route");
     // Failed requests cost no allowance.
     expect(next.headers.get(REMAINING)).toBe(first === 200 ? "3" : "4");
@@ -195,6 +195,6 @@ describe("the first doubt takes the route out", () => {
   async function verified(): Promise<void> {
     await gateway.admin("/admin/reload", {});
     const { key } = await gateway.key(0);
-    await until(async () => (await ask(key, nextNetwork())).status === 200);
+    await until(async () => (await chat(key, nextNetwork())).status === 200);
   }
 });

@@ -30,7 +30,7 @@ describe("a host that the operator pauses", () => {
     gateway.folder.configure(configOf(first!, second!, hosts));
     expect((await gateway.admin("/admin/reload", {})).json).toEqual({ reloaded: true, needs_restart: [] });
   };
-  const ask = (model: string) => gateway.chat(customer.key, { model, stream: true });
+  const chat = (model: string) => gateway.chat(customer.key, { model, stream: true });
   const states = async () =>
     (await gateway.admin("/admin/hosts")).json.data.map((host: { state: string }) => host.state);
 
@@ -47,26 +47,26 @@ describe("a host that the operator pauses", () => {
   });
 
   test("is given no request from the reload on, and its models' other hosts serve", async () => {
-    expect((await ask("test/model")).status).toBe(200);
+    expect((await chat("test/model")).status).toBe(200);
     await pause("first");
     const before = first!.requests.length;
-    expect((await ask("test/model")).status).toBe(200);
-    expect((await ask("gateway/auto:fast")).status).toBe(200);
+    expect((await chat("test/model")).status).toBe(200);
+    expect((await chat("gateway/auto:fast")).status).toBe(200);
     expect([first!.requests.length, await states()]).toEqual([before, ["paused", "available"]]);
     expect((await gateway.send("GET", "/status")).text).not.toContain("<h3>first</h3>");
   });
 
   test("serves no free request either", async () => {
-    const { status, json } = await ask("gateway/auto:free");
+    const { status, json } = await chat("gateway/auto:free");
     expect([status, json.error.code]).toEqual([503, "no_free_route"]);
   });
 
   test("a model whose hosts are all paused says so, and is in the catalog as not available", async () => {
     await pause("first", "second");
-    const { status, json } = await ask("test/model");
+    const { status, json } = await chat("test/model");
     expect([status, json.error.code]).toEqual([503, "model_unavailable"]);
     expect(json.error.message).toContain("the operator has paused all of them");
-    const auto = await ask("gateway/auto:fast");
+    const auto = await chat("gateway/auto:fast");
     expect(auto.json.error.message).toContain("test/model (its hosts are paused)");
     const { data } = (await gateway.send("GET", "/v1/catalog", { bearer: customer.key })).json;
     expect(data).toMatchObject([
@@ -78,7 +78,7 @@ describe("a host that the operator pauses", () => {
   test("serves again once it is paused no longer", async () => {
     await pause();
     const before = first!.requests.length;
-    expect((await ask("test/model")).status).toBe(200);
+    expect((await chat("test/model")).status).toBe(200);
     expect(first!.requests.length).toBeGreaterThan(before);
     expect(await states()).toEqual(["available", "unused"]);
   });

@@ -43,8 +43,8 @@ test.each([
   ["prewarm, streamed", { prompt_cache_options: { prewarm: true }, stream: true }],
   ["generate: false, streamed", { generate: false, stream: true }],
 ])("%s: what the host writes into its cache is charged, and nothing else", async (_, more) => {
-  const asked = { model: "test/model", input: "Hello. ".repeat(2_500), ...more };
-  const answer = await gateway.send("POST", "/v1/responses", { bearer: mine.key, json: asked });
+  const body = { model: "test/model", input: "Hello. ".repeat(2_500), ...more };
+  const answer = await gateway.send("POST", "/v1/responses", { bearer: mine.key, json: body });
   expect(answer.status).toBe(200);
   expect(host.requests.at(-1)!.json()).toMatchObject(more);
   const receipt = (await gateway.receipt(answer, mine.key)).json;

@@ -7,12 +7,12 @@ type Ids = readonly string[];
 /** What owners and the operator find receipts by, on a gateway whose configuration is the default one. */
 export async function findsReceipts(gateway: OpenGateway): Promise<void> {
   const [mine, theirs] = [await gateway.key(5), await gateway.key(5)];
-  const ask = async (key: string, model: string) =>
+  const chat = async (key: string, model: string) =>
     (await gateway.chat(key, { model })).headers.get("x-gateway-receipt")!;
-  const paid = await ask(mine.key, "sim/echo");
+  const paid = await chat(mine.key, "sim/echo");
   const between = new Date().toISOString();
-  const free = await ask(mine.key, "sim/echo:free");
-  const other = await ask(theirs.key, "sim/echo");
+  const free = await chat(mine.key, "sim/echo:free");
+  const other = await chat(theirs.key, "sim/echo");
   const listed = async (path: string, query: string, bearer?: string): Promise<Ids> => {
     const { json, text } =
       bearer === undefined

@@ -87,7 +87,7 @@ generation: { first_token_ms: 60000 }
   }
 
   /** Asks by OpenAI's package, which loses the connection so often once an answer is there: the text, and its tries. */
-  async askLosing(
+  async sendLosing(
     lost: number,
     { key }: Pick<Owner, "key">,
   ): Promise<{ text: string | null; tries: number }> {
@@ -164,74 +164,74 @@ type Read = Awaited<ReturnType<typeof read>>;
 
 const REPEATS = rounds(30, 100);
 export const MIDDLE = 30;
-type Ask = (signal?: AbortSignal) => Promise<Response>;
+type SendRequest = (signal?: AbortSignal) => Promise<Response>;
 
 /** Sends all of them, so that the repeats arrive in some phase of the first. */
-const PHASES: Record<string, (world: RepeatWorld, ask: Ask, owner: Owner) => Promise<Read[]>> = {
-  "at once, before anything is held": async (world, ask) => {
+const PHASES: Record<string, (world: RepeatWorld, send: SendRequest, owner: Owner) => Promise<Read[]>> = {
+  "at once, before anything is held": async (world, send) => {
     const held = world.close(0);
-    const all = Array.from({ length: REPEATS }, async () => read(await ask()));
+    const all = Array.from({ length: REPEATS }, async () => read(await send()));
     await until(() => world.arrivals > 0);
     held.open();
     return Promise.all(all);
   },
-  "before the first token": async (world, ask) => {
+  "before the first token": async (world, send) => {
     const held = world.close(0);
-    const first = ask();
+    const first = send();
     await until(() => world.arrivals > 0);
-    const repeats = Array.from({ length: REPEATS - 1 }, () => ask());
+    const repeats = Array.from({ length: REPEATS - 1 }, () => send());
     await world.gateway.get("/healthz");
     held.open();
     return Promise.all([first, ...repeats].map(async (one) => read(await one)));
   },
-  "in the middle of the stream": async (world, ask) => {
+  "in the middle of the stream": async (world, send) => {
     const held = world.close(MIDDLE);
-    const first = await ask();
-    const repeats = await Promise.all(Array.from({ length: REPEATS - 1 }, () => ask()));
+    const first = await send();
+    const repeats = await Promise.all(Array.from({ length: REPEATS - 1 }, () => send()));
     held.open();
     return Promise.all([first, ...repeats].map(read));
   },
-  "after its end": async (_world, ask) => {
-    const first = await read(await ask());
-    const repeats = await Promise.all(Array.from({ length: REPEATS - 1 }, async () => read(await ask())));
+  "after its end": async (_world, send) => {
+    const first = await read(await send());
+    const repeats = await Promise.all(Array.from({ length: REPEATS - 1 }, async () => read(await send())));
     return [first, ...repeats];
   },
-  "after its client left before the first token": async (world, ask) => {
+  "after its client left before the first token": async (world, send) => {
     const held = world.close(0);
     const leaves = new AbortController();
-    const first = ask(leaves.signal).catch(() => null);
+    const first = send(leaves.signal).catch(() => null);
     await until(() => world.arrivals > 0);
     leaves.abort();
     await first;
-    const repeats = Array.from({ length: REPEATS }, () => ask());
+    const repeats = Array.from({ length: REPEATS }, () => send());
     await world.gateway.get("/healthz");
     held.open();
     return Promise.all(repeats.map(async (one) => read(await one)));
   },
-  "after its client left in the middle": async (world, ask) => {
+  "after its client left in the middle": async (world, send) => {
     const held = world.close(MIDDLE);
     const leaves = new AbortController();
-    const first = await ask(leaves.signal);
+    const first = await send(leaves.signal);
     const reader = first.body!.getReader();
     await reader.read();
     leaves.abort();
-    const repeats = await Promise.all(Array.from({ length: REPEATS }, () => ask()));
+    const repeats = await Promise.all(Array.from({ length: REPEATS }, () => send()));
     held.open();
     return Promise.all(repeats.map(read));
   },
-  "after its client left, and after its end": async (world, ask, owner) => {
+  "after its client left, and after its end": async (world, send, owner) => {
     const leaves = new AbortController();
     const held = world.close(MIDDLE);
-    await ask(leaves.signal);
+    await send(leaves.signal);
     leaves.abort();
     held.open();
     await until(async () => (await world.spentBy(owner)).spent > 0);
-    return Promise.all(Array.from({ length: REPEATS }, async () => read(await ask())));
+    return Promise.all(Array.from({ length: REPEATS }, async () => read(await send())));
   },
-  "where its first host failed": async (world, ask) => {
+  "where its first host failed": async (world, send) => {
     world.failures = [500];
     const held = world.close(0);
-    const all = Array.from({ length: REPEATS }, async () => read(await ask()));
+    const all = Array.from({ length: REPEATS }, async () => read(await send()));
     await until(() => world.arrivals > 1);
     held.open();
     return Promise.all(all);
@@ -254,9 +254,9 @@ export function testRepeats(world: RepeatWorld): void {
     "many repeats %s (%s, streamed: %p): one call, one receipt, one charge, the same bytes",
     async (phase, path, stream) => {
       const owner = await world.gateway.owner(1);
-      const ask: Ask = (signal) =>
+      const send: SendRequest = (signal) =>
         world.post(owner, "once", { path, stream, ...(signal === undefined ? {} : { signal }) });
-      const replies = await PHASES[phase]!(world, ask, owner);
+      const replies = await PHASES[phase]!(world, send, owner);
       const [first] = replies;
       expect(first!.status).toBe(200);
       expect(first!.text).toContain("word59");

@@ -149,7 +149,7 @@ describe("what is not an answer", () => {
 
 test("OpenAI's package, whose connection breaks once the answer is there, repeats by itself and pays once", async () => {
   const owner = await gateway.key(1);
-  const { text, tries } = await world.askLosing(1, owner);
+  const { text, tries } = await world.sendLosing(1, owner);
   expect(text).toContain("word59");
   expect([tries, world.arrivals]).toEqual([2, 1]);
   expect(await world.receiptsOf(owner)).toHaveLength(1);

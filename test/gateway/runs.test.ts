@@ -64,14 +64,14 @@ describe("how a run is named", () => {
     async (path, body) => {
       const { key } = await gateway.key(1);
       sent = [];
-      const ask = (metadata: object) =>
+      const chat = (metadata: object) =>
         gateway.send("POST", path, {
           bearer: key,
           json: { model: "test/model", ...body, metadata },
         });
-      expect((await ask({ [RUN]: "job; calls=2", user_id: "u1" })).status).toBe(200);
-      expect((await ask({ [RUN]: "job" })).status).toBe(200);
-      expect((await ask({ [RUN]: "job" })).status).toBe(429);
+      expect((await chat({ [RUN]: "job; calls=2", user_id: "u1" })).status).toBe(200);
+      expect((await chat({ [RUN]: "job" })).status).toBe(200);
+      expect((await chat({ [RUN]: "job" })).status).toBe(429);
       expect(sent).toHaveLength(2);
       for (const one of sent) expect(JSON.stringify(one)).not.toContain(RUN);
     },

@@ -109,12 +109,12 @@ test("a reload changes the mail server", async () => {
   const [before, after] = [await mailServer(), await mailServer()];
   const smtp = ({ port }: MailServer) => `smtp: { host: 127.0.0.1, port: ${port}, from: a@gateway.test }\n`;
   const gateway = await gatewayWith(smtp(before));
-  const ask = () => gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
-  await ask();
+  const requestLink = () => gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+  await requestLink();
   await before.mail(1);
   gateway.folder.configure(smtp(after));
   expect(await gateway.gateway.reload()).toBeNull();
-  await ask();
+  await requestLink();
   expect((await after.mail(1)).to).toEqual(["kim@example.com"]);
   expect(before.mails.length).toBe(1);
 });

@@ -10,11 +10,11 @@ const CONFIG = "base_url: https://gateway.example\nreceipts: { sign: true }\n";
 
 const gateway = await open(CONFIG);
 const owner = await gateway.key(1);
-const receipt = await asked(gateway, owner);
+const receipt = await receiptOf(gateway, owner);
 afterAll(() => gateway.close());
 
 /** The id of the receipt of a request. */
-async function asked(at: OpenGateway, { key }: Made): Promise<string> {
+async function receiptOf(at: OpenGateway, { key }: Made): Promise<string> {
   const { headers } = await at.chat(key, { model: "sim/echo" });
   return headers.get("x-gateway-receipt")!;
 }
@@ -57,7 +57,7 @@ describe("a signed receipt", () => {
 
   test("is for the key that its key was rotated to, and for no other key of the balance", async () => {
     const rotated = await gateway.key(1);
-    const theirs = await asked(gateway, rotated);
+    const theirs = await receiptOf(gateway, rotated);
     const { json } = await gateway.send("POST", `/v1/keys/${rotated.id}/rotate`, { bearer: rotated.key });
     const again = await gateway.send("POST", `/v1/keys/${json.id}/rotate`, { bearer: json.key });
     expect(await signed(theirs, again.json.key)).not.toBe("");

@@ -244,8 +244,8 @@ describe("OpenAI's models whose chat lacks something", () => {
       quirks: quirkRow(routeQuirks(preset, name) ?? preset.quirks ?? {}),
       speaks: "[chat.completions, responses]",
       answers: (request) => {
-        const [said] = Object.values(request.path === "/v1/responses" ? OPENAI_RESPONSES : OPENAI_CHAT);
-        return json(said!.whole);
+        const [answer] = Object.values(request.path === "/v1/responses" ? OPENAI_RESPONSES : OPENAI_CHAT);
+        return json(answer!.whole);
       },
     });
     const reply = await gateway.send("POST", "/v1/chat/completions", {

@@ -129,11 +129,11 @@ test("a request is a span in its client's trace, and each host that was asked is
     expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
   expect(BigInt(second.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(first.endTimeUnixNano));
   // Each host hears of the span that is its own.
-  const heard = [broken, good].map((host) => host.requests.at(-1)!.headers);
-  expect(heard.map(({ traceparent }) => traceparent)).toEqual(
+  const received = [broken, good].map((host) => host.requests.at(-1)!.headers);
+  expect(received.map(({ traceparent }) => traceparent)).toEqual(
     [first, second].map(({ spanId }) => `00-${TRACE}-${spanId}-01`),
   );
-  expect(heard[0]!.tracestate).toBe("vendor=1");
+  expect(received[0]!.tracestate).toBe("vendor=1");
 });
 
 test("a client without a trace begins one; one that records nothing is not recorded here either", async () => {
@@ -263,12 +263,12 @@ test("no prompt, answer, key or hash is in logs, metrics or traces, whatever goe
   await spansOf(receipt);
   await until(() => gateway.lines.includes(receipt));
   const { text: metrics } = await gateway.admin("/metrics");
-  const told = [
+  const exported = [
     gateway.lines,
     gateway.logged.join("\n"),
     metrics,
     JSON.stringify(sent.map(({ body }) => body)),
   ];
-  expect(told.every((one) => one.length > 100)).toBe(true);
-  for (const one of told) for (const secret of secrets) expect(one).not.toContain(secret);
+  expect(exported.every((one) => one.length > 100)).toBe(true);
+  for (const one of exported) for (const secret of secrets) expect(one).not.toContain(secret);
 });

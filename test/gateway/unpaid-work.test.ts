@@ -118,10 +118,10 @@ const RATE_LIMITED = [429, "rate_limited"];
 /** Asks until it is refused, at most so often. */
 async function untilRefused(
   most: number,
-  ask: (n: number) => Promise<Reply>,
+  send: (n: number) => Promise<Reply>,
 ): Promise<{ allowed: number; refused: Reply }> {
   for (let n = 0; n <= most; n += 20) {
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => ask(n + at)));
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => send(n + at)));
     const refused = answers.find(({ status }) => status === 429);
     if (refused !== undefined) {
       const allowed = n + answers.filter(({ status }) => status !== 429).length;
@@ -136,11 +136,11 @@ test("the bytes of large bodies: a balance has one of the largest read a minute"
   const raised = { bearer: recovery_secret, json: { tpm_limit: null } };
   expect((await gateway.send("PATCH", `/v1/keys/${id}`, raised)).status).toBe(200);
   const json = { model: "sim/echo", max_tokens: 10, messages: [{ role: "user", content: MEGABYTES }] };
-  const ask = () =>
+  const send = () =>
     gateway.send("POST", "/v1/chat/completions", { bearer: key, json, ...from("198.51.200.1") });
-  const first = await ask();
+  const first = await send();
   expect([first.status, first.json.error.code]).toEqual([402, "insufficient_credit"]);
-  const second = await ask();
+  const second = await send();
   expect(refusal(second)).toEqual(RATE_LIMITED);
   expect(second.json.error.message).toContain("large bodies");
 });
@@ -193,8 +193,8 @@ test("what ends a key is never too much, once: ending it again is a change like 
 test("requests with a body of nothing but values count by its size", async () => {
   const { key } = await freeKey();
   const zeros = Array(30_000).fill(0);
-  const ask = () => gateway.chat(key, { model: "sim/echo", zeros });
-  const { allowed, refused } = await untilRefused(400, ask);
+  const send = () => gateway.chat(key, { model: "sim/echo", zeros });
+  const { allowed, refused } = await untilRefused(400, send);
   expect(allowed).toBeWithin(70, 105);
   expect(refusal(refused)).toEqual(RATE_LIMITED);
 });
@@ -203,8 +203,8 @@ test("requests of one balance, whatever limits its owner gives its keys", async 
   const { id, key, recovery_secret } = await freeKey();
   const raised = { bearer: recovery_secret, json: { rpm_limit: 1_000_000 } };
   expect((await gateway.send("PATCH", `/v1/keys/${id}`, raised)).status).toBe(200);
-  const ask = () => gateway.chat(key, { model: "sim/echo" });
-  const { allowed, refused } = await untilRefused(1_000, ask);
+  const send = () => gateway.chat(key, { model: "sim/echo" });
+  const { allowed, refused } = await untilRefused(1_000, send);
   expect(allowed).toBeWithin(580, 640);
   expect(refusal(refused)).toEqual(RATE_LIMITED);
   expect(refused.json.error.message).toContain("without credit");
@@ -348,17 +348,17 @@ test("receipts of refused requests: the latest are kept, and those of who pays a
   };
   const paid = await gateway.chat(owner.key, { model: "no/model" });
   const { key, recovery_secret } = await freeKey();
-  const ask = (bearer: string, address: string) =>
+  const send = (bearer: string, address: string) =>
     gateway.send("POST", "/v1/chat/completions", {
       bearer,
       json: { model: "no/model", messages: [{ role: "user", content: "Hello" }] },
       ...from(address),
     });
-  const first = await ask(key, "198.18.77.1");
+  const first = await send(key, "198.18.77.1");
   expect(await receipt(first, recovery_secret)).toBe(200);
   const other = (await freeKey()).key;
   for (let n = 0; n < 5_100; n += 100)
-    await Promise.all(Array.from({ length: 100 }, () => ask(other, `198.19.${n / 100}.1`)));
+    await Promise.all(Array.from({ length: 100 }, () => send(other, `198.19.${n / 100}.1`)));
   expect(await receipt(first, recovery_secret)).toBe(400);
   expect(await receipt(paid, owner.key)).toBe(200);
 });
@@ -422,21 +422,21 @@ test("mails for all together: who has signed in before still gets one", async ()
   const outbox = join(gateway.folder.path, "data/outbox");
   const mailsTo = (email: string) =>
     readdirSync(outbox).filter((name) => readFileSync(join(outbox, name), "utf8").includes(`To: ${email}\n`));
-  const ask = (email: string, address: string) =>
+  const send = (email: string, address: string) =>
     gateway.send("POST", "/v1/auth/email", { json: { email }, ...from(address) });
-  await ask("owner@example.com", "192.0.2.30");
+  await send("owner@example.com", "192.0.2.30");
   const mail = readFileSync(join(outbox, mailsTo("owner@example.com")[0]!), "utf8");
   const token = /#signin=(\S+)/.exec(mail)![1];
   expect((await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).status).toBe(200);
   for (let network = 0; network < 6; network++) {
     const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, n) => ask(`b${n}@${network}.example.com`, `192.0.${network + 10}.1`)),
+      Array.from({ length: 60 }, (_, n) => send(`b${n}@${network}.example.com`, `192.0.${network + 10}.1`)),
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
   }
   expect(gateway.logged.filter((line) => line.includes("mails_per_hour"))).toHaveLength(1);
-  expect((await ask("stranger@example.com", "192.0.99.1")).status).toBe(202);
-  expect((await ask("owner@example.com", "192.0.99.1")).status).toBe(202);
+  expect((await send("stranger@example.com", "192.0.99.1")).status).toBe(202);
+  expect((await send("owner@example.com", "192.0.99.1")).status).toBe(202);
   // Only the latest fifty are kept.
   await until(() => mailsTo("owner@example.com").length === 1);
   expect(mailsTo("stranger@example.com")).toEqual([]);
@@ -611,9 +611,9 @@ test("WebSockets: a balance has two, a network four, and what is refused on them
 test("free requests", async () => {
   const { key } = await freeKey();
   const json = { model: "gateway/auto:free", messages: [{ role: "user", content: "Hello" }] };
-  const ask = () =>
+  const send = () =>
     gateway.send("POST", "/v1/chat/completions", { bearer: key, json, ...from("198.18.78.1") });
-  const { allowed, refused } = await untilRefused(100, ask);
+  const { allowed, refused } = await untilRefused(100, send);
   expect(allowed).toBeWithin(20, 21);
   expect(refused.status).toBe(429);
 });

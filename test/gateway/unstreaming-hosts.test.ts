@@ -73,13 +73,13 @@ key = (await gateway.key(5)).key;
 afterAll(() => closeAll(gateway, host));
 
 const send = (client: SurfaceName, model: string, more: object = {}) => {
-  const said =
+  const conversation =
     client === "responses"
       ? { input: "Hi" }
       : { messages: [{ role: "user", content: "Hi" }], max_tokens: 50 };
   return gateway.send("POST", PATHS[client], {
     bearer: key,
-    json: { model: `test/${model}`, ...said, ...more },
+    json: { model: `test/${model}`, ...conversation, ...more },
   });
 };
 const receiptOf = async (headers: Headers) => (await gateway.receipt({ headers }, key)).json;
@@ -166,8 +166,8 @@ test.each([...SURFACE_NAMES])(
 test.each([...SURFACE_NAMES])(
   "usage of a host of %s is told to a chat client that asks for it",
   async (spoken) => {
-    const asked = { stream: true, stream_options: { include_usage: true } };
-    const { text } = await send("chat.completions", `${spoken}-said`, asked);
+    const streaming = { stream: true, stream_options: { include_usage: true } };
+    const { text } = await send("chat.completions", `${spoken}-said`, streaming);
     expect(brokenRules("chat.completions", text, { usage: true })).toEqual([]);
     // OpenAI refuses these without a stream.
     expect(host.requests.at(-1)!.json().stream_options).toBeUndefined();

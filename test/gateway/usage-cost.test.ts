@@ -61,13 +61,13 @@ interface Asking {
 /** Whole answers of up to 150 tokens are asked for whole, longer ones are collected from a stream. */
 const WAYS = { streamed: [true, 100], whole: [false, 100], collected: [false, 1_000] } as const;
 
-async function ask({ client, on, stream, ceiling }: Asking, more: object = {}) {
-  const said =
+async function send({ client, on, stream, ceiling }: Asking, more: object = {}) {
+  const conversation =
     client === "responses"
       ? { input: "Hi", max_output_tokens: ceiling }
       : { messages: [{ role: "user", content: "Hi" }], max_tokens: ceiling };
   const usage = client === "chat.completions" && stream ? { stream_options: { include_usage: true } } : {};
-  const body = { model: `on/${on}`, stream, ...said, ...usage, ...more };
+  const body = { model: `on/${on}`, stream, ...conversation, ...usage, ...more };
   const { status, headers, text } = await gateway.send("POST", PATHS[client], {
     bearer: mine.key,
     json: body,
@@ -100,7 +100,7 @@ describe.each(cases)("$client client, host of $on, $way", (asking) => {
 
   test("is told in its last usage, once, what the receipt says", async () => {
     changed = (answer) => answer;
-    const { text, receipt } = await ask(asking);
+    const { text, receipt } = await send(asking);
     expect(receipt.cost_usd).toBe(COST);
     const usages = usagesIn(client, stream, text);
     expect(usages.at(-1)).toMatchObject({ cost: COST });
@@ -110,14 +110,14 @@ describe.each(cases)("$client client, host of $on, $way", (asking) => {
   test("by ours and not by the host's own", async () => {
     for (const cost of [0.5, null, { total_cost: 0.5 }]) {
       changed = (answer) => withUsage(answer, (usage) => ({ cost, ...usage, cost_details: { upstream: 1 } }));
-      const { text, receipt } = await ask(asking);
+      const { text, receipt } = await send(asking);
       expect(usagesIn(client, stream, text).at(-1)).toMatchObject({ cost: receipt.cost_usd });
     }
   });
 
   test("with the receipt's tokens, where the host tells none", async () => {
     changed = (answer) => withUsage(answer, () => undefined);
-    const { text, receipt } = await ask(asking);
+    const { text, receipt } = await send(asking);
     expect(receipt.tokens.source).toBe("counted");
     const [last] = usagesIn(client, stream, text).slice(-1);
     expect(last.cost).toBe(receipt.cost_usd);
@@ -126,7 +126,7 @@ describe.each(cases)("$client client, host of $on, $way", (asking) => {
 
   test("in a form that the published types allow", async () => {
     changed = (answer) => answer;
-    const { text } = await ask(asking);
+    const { text } = await send(asking);
     const [event, whole] = TYPES[client];
     const values = valuesOf(stream, text).filter(({ type }) => type !== "ping");
     for (const value of values) expect(violations(stream ? event : whole, value, "host")).toEqual([]);
@@ -162,7 +162,7 @@ test.each([
   ["with text behind its message_delta", deltaBeforeText, "end_turn"],
 ])("a messages stream %s is told what it cost all the same", async (_, change, reason) => {
   changed = (answer) => ({ ...answer, events: change(answer.events) });
-  const { text, receipt } = await ask({ client: "messages", on: "messages", stream: true, ceiling: 100 });
+  const { text, receipt } = await send({ client: "messages", on: "messages", stream: true, ceiling: 100 });
   const values = valuesOf(true, text);
   expect(usagesIn("messages", true, text).at(-1)).toMatchObject({
     cost: receipt.cost_usd,
@@ -194,7 +194,7 @@ test.each(SURFACE_NAMES)(
   async (on) => {
     changed = (answer) => withUsage(answer, (usage) => ({ ...usage, cost: 0.5 }));
     const asking = { client: "chat.completions", on, stream: true, ceiling: 100 } as const;
-    const { text } = await ask(asking, { stream_options: undefined });
+    const { text } = await send(asking, { stream_options: undefined });
     expect(text).not.toContain('"usage":{');
     expect(text).not.toContain("cost");
   },

@@ -38,8 +38,8 @@ test("the operator's endpoints are sent signed events of what happens to balance
   expect(exhausted!.data).toEqual({ balance_id, left_usd: 0 });
 
   const rotated = await gateway.send("POST", `/v1/keys/${id}/rotate`, { bearer: recovery_secret });
-  const [told] = await endpoint.events("key.rotated", 1);
-  expect(told!.data).toMatchObject({ key_id: id, new_key_id: rotated.json.id });
+  const [event] = await endpoint.events("key.rotated", 1);
+  expect(event!.data).toMatchObject({ key_id: id, new_key_id: rotated.json.id });
   await gateway.send("DELETE", `/v1/keys/${rotated.json.id}`, { bearer: recovery_secret });
   await endpoint.events("key.revoked", 1);
   await keysOnly.events("key.revoked", 1);

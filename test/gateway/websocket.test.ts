@@ -75,7 +75,7 @@ const connect = async (): Promise<SocketClient> => {
 };
 
 /** What the host was asked last, as text. */
-const lastAsked = (): FakeRequest => host.requests.at(-1)!;
+const lastRequest = (): FakeRequest => host.requests.at(-1)!;
 
 const codeOf = ({ type, status, error }: SocketEvent) => [type, status, error?.code];
 const NOT_FOUND = ["error", 400, "previous_response_not_found"];
@@ -106,10 +106,10 @@ describe.each(LANGUAGES)("on a host of %s", (language: Language) => {
     const input = [{ type: "message", role: "user", content: "What is my name" }];
     const previous_response_id = first.response.id;
     expect((await socket.end({ model, input, previous_response_id })).type).toBe("response.completed");
-    const sent = lastAsked().text();
-    const places = ["My name is Ada", "Good day", "What is my name"].map((text) => sent.indexOf(text));
-    expect(places.includes(-1)).toBe(false);
-    expect(places).toEqual([...places].sort((one, other) => one - other));
+    const sent = lastRequest().text();
+    const positions = ["My name is Ada", "Good day", "What is my name"].map((text) => sent.indexOf(text));
+    expect(positions.includes(-1)).toBe(false);
+    expect(positions).toEqual([...positions].sort((one, other) => one - other));
     expect(sent).not.toContain("previous_response_id");
   });
 
@@ -138,7 +138,7 @@ describe.each(LANGUAGES)("on a host of %s", (language: Language) => {
     const { response } = events.at(-1)!;
     expect([response.output, response.usage.total_tokens, host.requests.length]).toEqual([[], 0, before]);
     await socket.end({ model, input: "Hello", previous_response_id: response.id });
-    expect(lastAsked().text()).toContain("Be brief");
+    expect(lastRequest().text()).toContain("Be brief");
   });
 
   test("a turn that fails is forgotten with what it continued", async () => {
@@ -290,8 +290,8 @@ test("a conversation that was shortened goes on from there", async () => {
   expect(compacted.response.output.map(({ type }: SocketEvent) => type)).toEqual(["compaction"]);
   const next = { model, input: "When", previous_response_id: compacted.response.id };
   expect((await socket.end(next)).type).toBe("response.completed");
-  expect(lastAsked().text()).toContain("Summary of the conversation");
-  expect(lastAsked().text()).not.toContain("We launch on Tuesday");
+  expect(lastRequest().text()).toContain("Summary of the conversation");
+  expect(lastRequest().text()).not.toContain("We launch on Tuesday");
 });
 
 test("a large conversation is continued with few bytes", async () => {
@@ -299,7 +299,7 @@ test("a large conversation is continued with few bytes", async () => {
   const { response } = await socket.end({ model, input: "word ".repeat(60_000) });
   const next = await socket.end({ model, input: "And now", previous_response_id: response.id });
   expect(next.type).toBe("response.completed");
-  expect(lastAsked().body.length).toBeGreaterThan(300_000);
+  expect(lastRequest().body.length).toBeGreaterThan(300_000);
 });
 
 test("a conversation that grew beyond the largest request is refused", async () => {
@@ -369,7 +369,7 @@ test.each<[string, number, (made: Made) => Promise<unknown>]>([
     ({ balance_id }) =>
       gateway.admin("/admin/debits", { balance_id, amount_usd: "all", idempotency_key: balance_id }),
   ],
-])("one %s has large messages read as seldom as who could never pay", async (_, looked, end) => {
+])("one %s has large messages read as seldom as who could never pay", async (_, checks, end) => {
   const made = await gateway.key(1000, UNLIMITED);
   const socket = await SocketClient.open(gateway.url, made.key);
   await end(made);
@@ -377,7 +377,7 @@ test.each<[string, number, (made: Made) => Promise<unknown>]>([
   const codes: unknown[] = [];
   for (let n = 0; n < 5 && codes.at(-1) !== "rate_limited"; n++)
     codes.push((await socket.end({ model, input })).error.code);
-  expect([codes.length, codes.at(-1)]).toEqual([looked + 1, "rate_limited"]);
+  expect([codes.length, codes.at(-1)]).toEqual([checks + 1, "rate_limited"]);
   expect((await socket.closed).code).toBe(1008);
 });
 

@@ -3,7 +3,7 @@ import type { RunningSums } from "../../src/ledger/counter-cache.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { hostRow, startFakeHost } from "../fakes/host.ts";
-import { ask, openTestGateway, read } from "./test-gateway.ts";
+import { openTestGateway, read, requestBody } from "./test-gateway.ts";
 
 test("books that cannot be read cost one request, which is told so, and not the process", async () => {
   let reads = 0;
@@ -22,7 +22,7 @@ test("books that cannot be read cost one request, which is told so, and not the 
   const host = await startFakeHost(() => json({}));
   const gateway = await openTestGateway([hostRow(host)], { sums });
   try {
-    const answer = await gateway.send("chat.completions", ask("chat.completions"));
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions"));
     expect(answer.status).toBe(500);
     expect(JSON.parse(await read(answer)).error.code).toBe("internal_error");
     await new Promise((resolve) => setImmediate(resolve));
@@ -47,7 +47,7 @@ test("a request that finds room time and again, and loses it each time to others
     found += 1;
     return "room" as const;
   };
-  const answer = await gateway.send("chat.completions", ask("chat.completions"));
+  const answer = await gateway.send("chat.completions", requestBody("chat.completions"));
   expect(answer.status).toBe(402);
   expect(answer.headers["retry-after"]).toBe("2");
   expect({ faults: gateway.faults, many: found > 10 }).toEqual({ faults: [], many: true });

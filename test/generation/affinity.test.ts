@@ -3,7 +3,7 @@ import { sse, status } from "../fakes/behaviours.ts";
 import { hostRow } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, openTestGateway, read } from "./test-gateway.ts";
+import { openTestGateway, read, requestBody } from "./test-gateway.ts";
 
 const { startHost } = openedPerTest();
 
@@ -13,7 +13,7 @@ test("a conversation stays with the host that answered it; others go where they 
   const second = await startHost(() => fine);
   const gateway = await openTestGateway([hostRow(first, { id: "first" }), hostRow(second, { id: "second" })]);
   const turn = async (messages: object[], headers = new Headers()): Promise<string> => {
-    const body = ask("chat.completions", { messages, stream: true });
+    const body = requestBody("chat.completions", { messages, stream: true });
     const answer = await gateway.send("chat.completions", body, undefined, headers);
     await read(answer);
     return gateway.receipt(answer).host;

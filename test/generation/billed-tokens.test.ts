@@ -3,7 +3,7 @@ import { billedTokens, type EndedAnswer } from "../../src/generation/billed-toke
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 
 /** A request of 60 bytes, and a model that writes at most 4,000 tokens. A token is a letter here. */
-const asked = (more: Partial<GenerationRequest> = {}) => ({
+const requestOf = (more: Partial<GenerationRequest> = {}) => ({
   request: {
     maxOutputTokens: null,
     choices: 1,
@@ -49,7 +49,7 @@ async function billed(
     isLeft: left,
     isFree: false,
   };
-  const outcome = billedTokens(answer, asked(request), {
+  const outcome = billedTokens(answer, requestOf(request), {
     answer: async (texts) => {
       asks += 1;
       return countable ? texts.join("").length : null;
@@ -136,8 +136,8 @@ describe("a host's word of its answer", () => {
       { usage: { input: 7, output: 29 }, text: words(60) },
       { output: 29 + 31, from: "counted" },
     ],
-  ])("%s", async (_, given, told) => {
-    expect(await billed(given)).toMatchObject(told);
+  ])("%s", async (_, given, expected) => {
+    expect(await billed(given)).toMatchObject(expected);
   });
 });
 
@@ -193,8 +193,8 @@ describe("a host's word of its prompt", () => {
       { text: words(6), request: { promptEstimate: 1_015 } },
       { input: PROMPT_TOKENS + 1_000, from: "counted" },
     ],
-  ])("%s", async (_, given, told) => {
-    expect(await billed(given)).toMatchObject(told);
+  ])("%s", async (_, given, expected) => {
+    expect(await billed(given)).toMatchObject(expected);
   });
 });
 
@@ -222,8 +222,8 @@ describe("where no host vouches", () => {
       { usage: { input: 7 }, text: words(45) },
       { input: 7, output: 45, from: "counted" },
     ],
-  ])("%s", async (_, given, told) => {
-    expect(await billed(given)).toMatchObject(told);
+  ])("%s", async (_, given, expected) => {
+    expect(await billed(given)).toMatchObject(expected);
   });
 
   test("and nobody can count in time, the estimates stand, within the same bounds", async () => {
@@ -273,7 +273,7 @@ describe("a client that leaves", () => {
       { output: 835, reasoning: 800 },
     ],
     ["before it was given anything pays the prompt", { left: true }, { input: PROMPT_TOKENS, output: 0 }],
-  ])("%s", async (_, given, told) => {
-    expect(await billed(given)).toMatchObject(told);
+  ])("%s", async (_, given, expected) => {
+    expect(await billed(given)).toMatchObject(expected);
   });
 });

@@ -16,7 +16,7 @@ import {
   responsesToolCall,
 } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, heldNano, read, type TestGatewayOptions } from "./test-gateway.ts";
+import { heldNano, read, requestBody, type TestGatewayOptions } from "./test-gateway.ts";
 
 /**
  * Unstreamed answers that may be long: the host is asked to stream, so that its first token shows, and the
@@ -56,8 +56,8 @@ function plain(whole: HostAnswer["whole"]): object {
 }
 
 /** Messages needs a ceiling; this one may take long. */
-const longAsk = (surface: SurfaceName) => ({
-  ...ask(surface, {}),
+const longRequest = (surface: SurfaceName) => ({
+  ...requestBody(surface, {}),
   ...(surface === "messages" ? { max_tokens: 4_000 } : {}),
 });
 
@@ -67,7 +67,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     async (n) => {
       const { events, whole } = ANSWERS[surface][n]!;
       const { gateway, hosts } = await serving(surface, [sse(events)]);
-      const answer = await gateway.send(surface, longAsk(surface));
+      const answer = await gateway.send(surface, longRequest(surface));
       expect(answer.headers["content-type"]).toBe("application/json");
       expect(hosts[0]!.requests[0]!.json().stream).toBe(true);
       expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), gateway.receipt(answer)));
@@ -83,7 +83,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
   test("is taken whole from a host that does not stream although it was asked to", async () => {
     const { whole } = ANSWERS[surface][0]!;
     const { gateway } = await serving(surface, [json(whole)]);
-    const answer = await gateway.send(surface, longAsk(surface));
+    const answer = await gateway.send(surface, longRequest(surface));
     expect(JSON.parse(await read(answer))).toEqual(billed(whole, gateway.receipt(answer)));
   });
 
@@ -92,10 +92,10 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     for (const name of ["application/json", "text/plain", "text/event-stream"]) {
       const headers = { "content-type": name };
       const streamed = (await serving(surface, [sse(events, { headers })])).gateway;
-      const collected = await streamed.send(surface, longAsk(surface));
+      const collected = await streamed.send(surface, longRequest(surface));
       expect(JSON.parse(await read(collected))).toEqual(billed(plain(whole), streamed.receipt(collected)));
       const given = (await serving(surface, [json(whole, 200, headers)])).gateway;
-      const answer = await given.send(surface, longAsk(surface));
+      const answer = await given.send(surface, longRequest(surface));
       expect(JSON.parse(await read(answer))).toEqual(billed(whole, given.receipt(answer)));
     }
   });
@@ -111,7 +111,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
         attempts: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 1_000, totalMs: 60_000 },
       };
       const { gateway } = await serving(surface, [broken, sse(events)], { settings });
-      const answer = await gateway.send(surface, longAsk(surface));
+      const answer = await gateway.send(surface, longRequest(surface));
       expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), gateway.receipt(answer)));
       const { attempts, cost_usd, host } = gateway.receipt(answer);
       expect([attempts.length, host]).toEqual([2, "h1"]);
@@ -122,7 +122,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
   test("is asked for whole where it is short, or the host cannot stream", async () => {
     const { whole } = ANSWERS[surface][0]!;
     const short = await serving(surface, [json(whole)]);
-    await read(await short.gateway.send(surface, { ...longAsk(surface), [CEILING[surface]]: 100 }));
+    await read(await short.gateway.send(surface, { ...longRequest(surface), [CEILING[surface]]: 100 }));
     expect(short.hosts[0]!.requests[0]!.json().stream ?? false).toBe(false);
   });
 });
@@ -141,7 +141,10 @@ test("three hosts that take half of the wait for a first token over 400 tokens a
     return json(whole)(wire, request);
   };
   const { gateway } = await serving("chat.completions", [slow, slow, slow], { settings });
-  const answer = await gateway.send("chat.completions", { ...longAsk("chat.completions"), max_tokens: 400 });
+  const answer = await gateway.send("chat.completions", {
+    ...longRequest("chat.completions"),
+    max_tokens: 400,
+  });
   expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), gateway.receipt(answer)));
   expect(gateway.receipt(answer).attempts).toMatchObject([{ host: "h0" }]);
 });
@@ -161,7 +164,7 @@ describe("a stream with an accent is put together", () => {
       .map((text) => ({ data: text.replace(/^data: /, "") }));
     const { gateway } = await serving("chat.completions", [sse(events)]);
     const { choices } = JSON.parse(
-      await read(await gateway.send("chat.completions", longAsk("chat.completions"))),
+      await read(await gateway.send("chat.completions", longRequest("chat.completions"))),
     );
     const [theirs] = whole.choices as {
       message: { content: unknown; tool_calls?: { function: object }[] };
@@ -204,7 +207,7 @@ test("two choices and their probabilities are told apart", async () => {
   ];
   const { gateway } = await serving("chat.completions", [sse(events)]);
   const answer = JSON.parse(
-    await read(await gateway.send("chat.completions", { ...longAsk("chat.completions"), n: 2 })),
+    await read(await gateway.send("chat.completions", { ...longRequest("chat.completions"), n: 2 })),
   );
   expect(answer.future_member).toEqual({ kept: true });
   expect(answer.choices).toEqual([

@@ -9,10 +9,10 @@ import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { until } from "../fakes/until.ts";
 import {
-  ask,
   COUNTED_MS_PER_BYTE,
   openTestGateway,
   read,
+  requestBody,
   type TestGateway,
   type TestGatewayOptions,
 } from "./test-gateway.ts";
@@ -38,7 +38,7 @@ async function open(options: TestGatewayOptions) {
 const send = (content: unknown) =>
   gateway.send(
     "chat.completions",
-    ask("chat.completions", { messages: [{ role: "user", content }], max_tokens: 100 }),
+    requestBody("chat.completions", { messages: [{ role: "user", content }], max_tokens: 100 }),
   );
 
 async function codeOf(answer: GenerationAnswer) {
@@ -150,7 +150,7 @@ test("a large request of who cannot pay is read once, although its key changes m
       gateway.change({ dailyLimit: 1 as NanoUsd });
     },
   });
-  const body = ask("chat.completions", { model: "test/model:free" });
+  const body = requestBody("chat.completions", { model: "test/model:free" });
   expect(await codeOf(await gateway.send("chat.completions", body))).toBe(200);
   expect(readings).toBe(1);
 });

@@ -7,7 +7,7 @@ import { refusal } from "../fakes/refusals.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { model, priceOf, route } from "../routing/world.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read, type TestGateway, type TestGatewayOptions } from "./test-gateway.ts";
+import { read, requestBody, type TestGateway, type TestGatewayOptions } from "./test-gateway.ts";
 
 /** A host declines for policy reasons, with a good status: neither an answer nor a failure. */
 const { startHost, openGateway } = openedPerTest();
@@ -48,7 +48,7 @@ async function modelsOn(
 }
 
 const send = (gateway: TestGateway, client: SurfaceName, body: object) =>
-  gateway.send(client, ask(client, body));
+  gateway.send(client, requestBody(client, body));
 
 /** How clients of each language name the next model. */
 const naming = (client: SurfaceName, ...ids: string[]): object =>

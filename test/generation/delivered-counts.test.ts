@@ -77,14 +77,14 @@ test("the vocabulary is loaded when the first stream begins, not when it is firs
 });
 
 test("a count that takes longer than the time between two is not asked for twice", async () => {
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const { counts, open } = counted(async (pieces) => {
-    await asked.promise;
+    await requested.promise;
     return countWords(pieces);
   });
   write(open("a"), 10);
   const counting = counts.count();
   expect(counts.count()).toBeNull();
-  asked.resolve();
+  requested.resolve();
   await counting;
 });

@@ -19,10 +19,10 @@ import {
 import { until } from "../fakes/until.ts";
 import { openedPerTest } from "./serving.ts";
 import {
-  ask,
   bookedReceipt,
   heldNano,
   read,
+  requestBody,
   type TestGateway,
   type TestGatewayOptions,
 } from "./test-gateway.ts";
@@ -89,7 +89,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
       for (const count of [5, 120]) {
         const clock = new ManualClock();
         const { host, gateway } = await serving(surface, breaks(surface, count), { clock });
-        const answer = await gateway.send(surface, ask(surface, { stream: true }));
+        const answer = await gateway.send(surface, requestBody(surface, { stream: true }));
         const text = await read(answer, (given) => {
           const isAll = given.split(" word").length > count;
           if (isAll && name === "falls silent") setImmediate(() => clock.advance(CHUNK_GAP_MS));
@@ -118,7 +118,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
 
   test("finished: the host's usage is charged, the end mark comes last", async () => {
     const { gateway } = await serving(surface, sse(TEXT[surface](20).events));
-    const answer = await gateway.send(surface, ask(surface, { stream: true }));
+    const answer = await gateway.send(surface, requestBody(surface, { stream: true }));
     const text = await read(answer);
     const mark = { "chat.completions": "[DONE]", responses: "response.completed", messages: "message_stop" }[
       surface
@@ -131,7 +131,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
 
   test("the model is the public one on every event, and the host was asked for its own", async () => {
     const { host, gateway } = await serving(surface, sse(TEXT[surface](3).events));
-    const text = await read(await gateway.send(surface, ask(surface, { stream: true })));
+    const text = await read(await gateway.send(surface, requestBody(surface, { stream: true })));
     const models = [...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model);
     expect(new Set(models)).toEqual(new Set(["test/model"]));
     expect(host.requests[0]!.json().model).toBe("host-model");
@@ -148,7 +148,7 @@ describe("a client that leaves", () => {
       const abort = new AbortController();
       const answer = await gateway.send(
         "chat.completions",
-        ask("chat.completions", { stream: true }),
+        requestBody("chat.completions", { stream: true }),
         abort.signal,
       );
       await leaveAfter(answer, 100, abort);
@@ -167,7 +167,11 @@ describe("a client that leaves", () => {
   test("before the first token: nothing is charged, and the host is told", async () => {
     const { host, gateway } = await serving("chat.completions", (_wire, request) => request.gone);
     const abort = new AbortController();
-    const pending = gateway.send("chat.completions", ask("chat.completions", { stream: true }), abort.signal);
+    const pending = gateway.send(
+      "chat.completions",
+      requestBody("chat.completions", { stream: true }),
+      abort.signal,
+    );
     const request = await host.arrived(0);
     abort.abort();
     await request.gone;
@@ -177,7 +181,7 @@ describe("a client that leaves", () => {
   });
 
   describe.each([...SURFACE_NAMES])("before the first token, %s", (surface) => {
-    const ASKED: Record<SurfaceName, object> = {
+    const REQUESTS: Record<SurfaceName, object> = {
       "chat.completions": { max_tokens: 100 },
       responses: { max_output_tokens: 100 },
       messages: { max_tokens: 100 },
@@ -194,7 +198,7 @@ describe("a client that leaves", () => {
         };
         const { host, gateway } = await serving(surface, answer, {}, true);
         const abort = new AbortController();
-        const body = ask(surface, { stream, ...ASKED[surface] });
+        const body = requestBody(surface, { stream, ...REQUESTS[surface] });
         const pending = gateway.send(surface, body, abort.signal);
         await host.arrived(0);
         abort.abort();
@@ -218,7 +222,7 @@ describe("a client that leaves", () => {
       const row = { speaks: ["chat.completions"], billsCancelled: "prompt" } as const;
       const { gateway, hosts } = await serve([[(_wire, request) => request.gone, row]]);
       const abort = new AbortController();
-      const body = ask("chat.completions", { stream, max_tokens: 100 });
+      const body = requestBody("chat.completions", { stream, max_tokens: 100 });
       const pending = gateway.send("chat.completions", body, abort.signal);
       await hosts[0]!.arrived(0);
       abort.abort();
@@ -253,7 +257,7 @@ describe("a client that leaves", () => {
     const { gateway, hosts } = await serve([[json(chatText().whole), row]]);
     const abort = new AbortController();
     abort.abort();
-    const answer = await gateway.send("chat.completions", ask("chat.completions"), abort.signal);
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions"), abort.signal);
     expect(gateway.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0, host: null });
     expect(hosts[0]!.requests.length).toBe(0);
   });
@@ -267,7 +271,7 @@ describe("a client that leaves", () => {
     const abort = new AbortController();
     const answer = await gateway.send(
       "chat.completions",
-      ask("chat.completions", { stream: true }),
+      requestBody("chat.completions", { stream: true }),
       abort.signal,
     );
     abort.abort();
@@ -279,7 +283,10 @@ describe("a client that leaves", () => {
 describe("money", () => {
   test("402 names the balance, the worst case and the largest max_tokens that fits, and sends nothing", async () => {
     const { host, gateway } = await serving("chat.completions", json(chatText().whole), { creditUsd: 0.005 });
-    const answer = await gateway.send("chat.completions", ask("chat.completions", { max_tokens: 1_000 }));
+    const answer = await gateway.send(
+      "chat.completions",
+      requestBody("chat.completions", { max_tokens: 1_000 }),
+    );
     const { error } = JSON.parse(await read(answer));
     expect(answer.status).toBe(402);
     expect(answer.headers["x-gateway-balance-usd"]).toBe("0.005");
@@ -289,19 +296,19 @@ describe("money", () => {
     expect(host.requests.length).toBe(0);
     const second = await gateway.send(
       "chat.completions",
-      ask("chat.completions", { max_tokens: Number(fits) }),
+      requestBody("chat.completions", { max_tokens: Number(fits) }),
     );
     expect(second.status).toBe(200);
     const third = await gateway.send(
       "chat.completions",
-      ask("chat.completions", { max_tokens: Number(fits) + 1_000 }),
+      requestBody("chat.completions", { max_tokens: Number(fits) + 1_000 }),
     );
     expect(third.status).toBe(402);
   });
 
   test("402 on /v1/responses names the ceiling as that language does", async () => {
     const { gateway } = await serving("responses", json(responsesText().whole), { creditUsd: 0.005 });
-    const answer = await gateway.send("responses", ask("responses", { max_output_tokens: 1_000 }));
+    const answer = await gateway.send("responses", requestBody("responses", { max_output_tokens: 1_000 }));
     expect(answer.status).toBe(402);
     expect(await read(answer)).toMatch(/set max_output_tokens to at most \d+\./);
   });
@@ -324,7 +331,7 @@ describe("money", () => {
   ])("402 on /v1/messages: a budget of thoughts %s", async (_what, creditUsd, budget, advice) => {
     const { gateway } = await serving("messages", json({}), { creditUsd });
     const thinking = { type: "enabled", budget_tokens: budget };
-    const answer = await gateway.send("messages", ask("messages", { max_tokens: 4_000, thinking }));
+    const answer = await gateway.send("messages", requestBody("messages", { max_tokens: 4_000, thinking }));
     expect(answer.status).toBe(402);
     expect(await read(answer)).toMatch(advice);
   });
@@ -335,7 +342,7 @@ describe("money", () => {
       creditUsd: 0.012,
       model: { maxOutputTokens: 100_000 },
     });
-    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
     const text = await read(answer);
     expect(text).toContain('"code":"insufficient_credit"');
     expect(text).not.toContain("[DONE]");
@@ -365,7 +372,10 @@ describe("money", () => {
         creditUsd: 0.012,
         model: { maxOutputTokens: 100_000 },
       });
-      const answer = await gateway.send(surface, ask(surface, { stream: true, ...UNCEILED[surface] }));
+      const answer = await gateway.send(
+        surface,
+        requestBody(surface, { stream: true, ...UNCEILED[surface] }),
+      );
       const given = await read(answer);
       expect(given).toContain(endMark);
       expect(given).not.toContain("insufficient_credit");
@@ -385,9 +395,12 @@ describe("money", () => {
       "a file that the host keeps",
       { content: [{ type: "document", source: { type: "file", file_id: "file_1" } }] },
     ],
-  ])("%s is held at all that the model reads", async (_, said) => {
+  ])("%s is held at all that the model reads", async (_, text) => {
     const { host, gateway } = await serving("messages", json(messagesText().whole), { creditUsd: 0.05 });
-    const answer = await gateway.send("messages", ask("messages", { messages: [{ role: "user", ...said }] }));
+    const answer = await gateway.send(
+      "messages",
+      requestBody("messages", { messages: [{ role: "user", ...text }] }),
+    );
     expect(answer.status).toBe(402);
     expect(host.requests).toHaveLength(0);
   });
@@ -410,7 +423,10 @@ describe("money", () => {
           creditUsd: 100,
         },
       );
-      const body = ask("chat.completions", { stream, ...(named === null ? {} : { max_tokens: named }) });
+      const body = requestBody("chat.completions", {
+        stream,
+        ...(named === null ? {} : { max_tokens: named }),
+      });
       const sent = await gateway.send("chat.completions", body);
       await read(sent);
       const { cost_usd, tokens } = gateway.receipt(sent);
@@ -428,7 +444,7 @@ describe("money", () => {
     const { host, gateway } = await serving("chat.completions", json(chatText(words(10)).whole), {
       creditUsd: 0.145,
     });
-    const both = [ask("chat.completions"), ask("chat.completions")].map((body) =>
+    const both = [requestBody("chat.completions"), requestBody("chat.completions")].map((body) =>
       gateway.send("chat.completions", body),
     );
     const [first, second] = await Promise.all(both);
@@ -443,7 +459,7 @@ describe("money", () => {
     const { gateway } = await serving("chat.completions", sse(events), {
       model: { maxOutputTokens: 100_000 },
     });
-    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
     expect(await read(answer)).toEndWith("data: [DONE]\n\n");
     expect(gateway.receipt(answer).cost_usd).toBeCloseTo((10 + 60_000) / 1e6, 9);
   });
@@ -457,7 +473,7 @@ describe("money", () => {
   ])("a host that reports %s usage is not believed: the text is counted", async (_name, usage) => {
     const whole = { ...(chatText(words(100)).whole as object), usage };
     const { gateway } = await serving("chat.completions", json(whole));
-    const answer = await gateway.send("chat.completions", ask("chat.completions"));
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions"));
     const receipt = gateway.receipt(answer);
     expect(receipt.tokens.source).toBe("counted");
     expect(receipt.tokens.output).toBeGreaterThan(60);
@@ -467,7 +483,7 @@ describe("money", () => {
   test("cache reads, cache writes and reasoning are counted and priced", async () => {
     const { whole } = messagesText(words(10), { input: 1_000, cached: 400, cacheWrite: 100, output: 10 });
     const { gateway } = await serving("messages", json(whole));
-    const receipt = gateway.receipt(await gateway.send("messages", ask("messages")));
+    const receipt = gateway.receipt(await gateway.send("messages", requestBody("messages")));
     const { input, cache_read, cache_write, output } = receipt.tokens;
     expect(cache_read).toBe(400);
     expect(cache_write).toBe(100);
@@ -477,21 +493,23 @@ describe("money", () => {
   test("nothing is served that cannot be recorded, and service resumes by itself", async () => {
     const { gateway } = await serving("chat.completions", json(chatText().whole));
     gateway.disk.mood = "full";
-    const first = await gateway.send("chat.completions", ask("chat.completions"));
+    const first = await gateway.send("chat.completions", requestBody("chat.completions"));
     expect(first.status).toBe(500);
     expect(first.headers["retry-after"]).toBeDefined();
-    expect((await gateway.send("chat.completions", ask("chat.completions"))).status).toBe(500);
+    expect((await gateway.send("chat.completions", requestBody("chat.completions"))).status).toBe(500);
     gateway.disk.mood = "fine";
-    await until(async () => (await gateway.send("chat.completions", ask("chat.completions"))).status === 200);
+    await until(
+      async () => (await gateway.send("chat.completions", requestBody("chat.completions"))).status === 200,
+    );
     expect(gateway.receipt(first)).toMatchObject({ state: "failed", cost_usd: 0 });
     // Nor is it counted as served.
-    expect(gateway.told[0]).toBe("failed internal_error");
-    expect(gateway.told.filter((one) => one === "settled")).toHaveLength(1);
+    expect(gateway.reported[0]).toBe("failed internal_error");
+    expect(gateway.reported.filter((one) => one === "settled")).toHaveLength(1);
   });
 
   test("a stream whose end cannot be recorded ends with an error, and is counted as one", async () => {
     const { gateway } = await serving("chat.completions", sse(chatText().events));
-    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
     if (answer.kind !== "stream") throw new Error("not a stream");
     gateway.disk.mood = "full";
     let text = "";
@@ -504,7 +522,7 @@ describe("money", () => {
     });
     gateway.disk.mood = "fine";
     expect(text).toContain("cannot record requests");
-    expect(gateway.told).toEqual(["settled internal_error"]);
+    expect(gateway.reported).toEqual(["settled internal_error"]);
   });
 });
 
@@ -535,7 +553,7 @@ test("a client that left before its stream was pulled is settled once, also wher
   const client = new AbortController();
   const answer = await gateway.send(
     "chat.completions",
-    ask("chat.completions", { stream: true }),
+    requestBody("chat.completions", { stream: true }),
     client.signal,
   );
   client.abort();
@@ -548,7 +566,7 @@ test("a client that left before its stream was pulled is settled once, also wher
 test("a host that repeats the prompt in its refusal does not get it into the receipt", async () => {
   const error = { message: "Input should be valid: input_value='my secret plan'" };
   const { gateway } = await serving("chat.completions", json({ error }, 400));
-  const answer = await gateway.send("chat.completions", ask("chat.completions"));
+  const answer = await gateway.send("chat.completions", requestBody("chat.completions"));
   expect(await read(answer)).toContain("my secret plan");
   const receipt = await bookedReceipt(gateway, answer);
   expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400: an error" }]);
@@ -559,7 +577,7 @@ test("a header that HTTP does not allow is not passed on", async () => {
   const { host, gateway } = await serving("chat.completions", json(chatText().whole));
   const headers = new Headers({ "user-agent": "a\x7fb", "x-title": "fine" });
   const { signal } = new AbortController();
-  const answer = await gateway.send("chat.completions", ask("chat.completions"), signal, headers);
+  const answer = await gateway.send("chat.completions", requestBody("chat.completions"), signal, headers);
   expect(answer.status).toBe(200);
   expect(host.requests[0]!.headers).toMatchObject({ "x-title": "fine" });
   expect(gateway.faults).toEqual([]);
@@ -578,7 +596,7 @@ describe.each([...SURFACE_NAMES])(
         return sse(events, { before })(wire, request);
       };
       const { host, gateway } = await serving(surface, behaviour, { pairing: brokenAfterFirstToken });
-      const answer = await gateway.send(surface, ask(surface, { stream: true }));
+      const answer = await gateway.send(surface, requestBody(surface, { stream: true }));
       opened.open();
       const text = await read(answer);
       expect(text).toContain('"code":"internal_error"');
@@ -599,8 +617,8 @@ const brokenAfterFirstToken: typeof pairing = (client, host) => {
   const whole = pairing(client, host);
   return {
     ...whole,
-    openStream(request, asked) {
-      const judge = whole.openStream(request, asked);
+    openStream(request, metadata) {
+      const judge = whole.openStream(request, metadata);
       const push = judge.push.bind(judge);
       judge.push = (chunk) => {
         if (judge.tokenSeen) throw new Error("a mistake");

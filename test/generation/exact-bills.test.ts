@@ -6,7 +6,7 @@ import { gate } from "../fakes/gate.ts";
 import type { Behaviour } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, bookedReceipt, heldNano, type TestGatewayOptions } from "./test-gateway.ts";
+import { bookedReceipt, heldNano, requestBody, type TestGatewayOptions } from "./test-gateway.ts";
 
 /**
  * Streams of which no host tells the usage, cut when a number of tokens has arrived that is near to 50, below
@@ -95,7 +95,11 @@ async function cutStream(how: "reset" | "client", client: SurfaceName, spoken: S
           sse(events, { before: (n) => (n === events.length ? request.gone : undefined) })(wire, request);
   const gateway = await serving(spoken, behaviour);
   const leaving = new AbortController();
-  const answer = await gateway.send(client, ask(client, { stream: true, max_tokens: 100 }), leaving.signal);
+  const answer = await gateway.send(
+    client,
+    requestBody(client, { stream: true, max_tokens: 100 }),
+    leaving.signal,
+  );
   if (answer.kind !== "stream") throw new Error(new TextDecoder().decode(answer.body));
   const reader = new Reader((so) => {
     if (so !== text) return;
@@ -148,7 +152,7 @@ describe.each(KINDS)("%s", (kind) => {
       creditUsd: 0.004,
       settings: { defaultMaxOutputTokens: 200 },
     });
-    const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
+    const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
     if (answer.kind !== "stream") throw new Error(new TextDecoder().decode(answer.body));
     const reader = new Reader(() => {});
     await answer.run(reader);

@@ -26,7 +26,7 @@ import {
   responsesText,
 } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
+import { heldNano, openTestGateway, read, requestBody } from "./test-gateway.ts";
 
 const ANSWERS: Record<SurfaceName, HostAnswer> = {
   "chat.completions": chatText(),
@@ -129,7 +129,7 @@ for (const surface of SURFACE_NAMES) {
                 },
               },
             );
-            const answering = gateway.send(surface, ask(surface, { stream }));
+            const answering = gateway.send(surface, requestBody(surface, { stream }));
             if (SILENT.has(name)) {
               await parts[position - 1]!.host!.arrived(0);
               // Those that are left share what is left of the time.
@@ -167,9 +167,9 @@ for (const surface of SURFACE_NAMES) {
         const { row, host } = await hostThat(fine(), { id: "h1", ...speaking });
         const gateway = await openTestGateway([row]);
         for (const how of ["close", "reset"] as const) {
-          await read(await gateway.send(surface, ask(surface, { stream })));
+          await read(await gateway.send(surface, requestBody(surface, { stream })));
           host!.dropConnections(how);
-          const answer = await gateway.send(surface, ask(surface, { stream }));
+          const answer = await gateway.send(surface, requestBody(surface, { stream }));
           expect(answer.status).toBe(200);
           await read(answer);
           expect(gateway.receipt(answer).attempts).toHaveLength(1);
@@ -182,7 +182,7 @@ for (const surface of SURFACE_NAMES) {
           [1, 2, 3, 4].map((at) => hostThat(at === 4 ? fine() : status(500), { id: `h${at}`, ...speaking })),
         );
         const gateway = await openTestGateway(parts.map(({ row }) => row));
-        const answer = await gateway.send(surface, ask(surface, { stream }));
+        const answer = await gateway.send(surface, requestBody(surface, { stream }));
         expect(answer.status).toBe(503);
         expect(parts[3]!.host!.requests.length).toBe(0);
         await gateway.close();
@@ -195,7 +195,7 @@ for (const surface of SURFACE_NAMES) {
         );
         const spare = await hostThat(fine(), { id: "h2", ...speaking });
         const gateway = await openTestGateway([verdict.row, spare.row]);
-        const answer = await gateway.send(surface, ask(surface, { stream }));
+        const answer = await gateway.send(surface, requestBody(surface, { stream }));
         expect(answer.status).toBe(400);
         const { error } = JSON.parse(await read(answer));
         expect(error).toMatchObject({ code: "invalid_request", param: "temperature" });

@@ -9,10 +9,10 @@ import { until } from "../fakes/until.ts";
 import { model, priceOf, route } from "../routing/world.ts";
 import { openedPerTest } from "./serving.ts";
 import {
-  ask,
   bookedReceipt,
   heldNano,
   read,
+  requestBody,
   type TestGateway,
   type TestGatewayOptions,
 } from "./test-gateway.ts";
@@ -50,7 +50,7 @@ async function native(
 }
 
 const NEXT = { fallbacks: [{ model: "test/m1", max_tokens: 50 }, { model: "test/m2" }] };
-const requestWith = (more: object = {}) => ask("messages", { stream: true, ...NEXT, ...more });
+const requestWith = (more: object = {}) => requestBody("messages", { stream: true, ...NEXT, ...more });
 
 const used = (model: string | null, words: readonly string[], input: number, output: number): Hopped => ({
   model,

@@ -3,7 +3,7 @@ import { silence, sse } from "../fakes/behaviours.ts";
 import { hostRow } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, heldNano, openTestGateway, read } from "./test-gateway.ts";
+import { heldNano, openTestGateway, read, requestBody } from "./test-gateway.ts";
 
 const { startHost } = openedPerTest();
 
@@ -22,7 +22,7 @@ test("the host that was asked as well and was slower is left, and not charged fo
     await openTestGateway(rows, { settings: { attempts } }),
     await openTestGateway(rows.slice(1)),
   ];
-  const body = ask("chat.completions", { stream: true });
+  const body = requestBody("chat.completions", { stream: true });
 
   const answer = await hedged.send("chat.completions", body);
   expect(await read(answer)).toEndWith("data: [DONE]\n\n");

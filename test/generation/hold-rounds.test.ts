@@ -49,7 +49,7 @@ function holdOn(ledger: { room: boolean; answer: GrantAnswer }, promptCost = 0, 
   const request = {
     promptEstimate: 0,
     promptUnseen: false,
-    promptBesideAudio: null,
+    promptWithoutAudio: null,
     promptRetentions: {},
     answersInAudio: false,
   } as unknown as GenerationRequest;

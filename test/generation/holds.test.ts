@@ -16,10 +16,10 @@ import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { keyOf } from "../fakes/key.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import {
-  ask,
   heldNano,
   openTestGateway,
   read,
+  requestBody,
   type TestGateway,
   type TestGatewayOptions,
 } from "./test-gateway.ts";
@@ -61,13 +61,13 @@ async function serve(row: Partial<Host> = {}, options: TestGatewayOptions = {}):
   gateway = await openTestGateway(rows, { creditUsd: 10_000, model, ...options });
 }
 
-const chat = (more: object) => gateway.send("chat.completions", ask("chat.completions", more));
+const chat = (more: object) => gateway.send("chat.completions", requestBody("chat.completions", more));
 
 /** Tokens of answer that are held while the host works on it. */
 async function heldWhile(more: object): Promise<number> {
-  const asked = host.requests.length;
+  const requests = host.requests.length;
   const sent = chat(more);
-  await host.arrived(asked);
+  await host.arrived(requests);
   const held = Math.floor((await heldNano(gateway)) / OUTPUT);
   answers.open();
   await read(await sent);
@@ -224,7 +224,7 @@ describe("a hold that follows its stream", () => {
   ])("never exceeds the ceiling: it is %s", async (_, isNamed, most) => {
     const stream = await Stream.open(1_000_000, isNamed);
     // Silence, then most of the answer in one packet, then the rest.
-    for (let looks = 0; looks < 20; looks++) expect(stream.covers(10, 20 * MS)).toBe(true);
+    for (let checks = 0; checks < 20; checks++) expect(stream.covers(10, 20 * MS)).toBe(true);
     expect(stream.held).toBe(1_000 + LONGEST);
     expect(stream.covers(50_000)).toBe(true);
     expect(stream.held).toBe(1_000 + LONGEST);
@@ -244,7 +244,7 @@ describe("a hold that follows its stream", () => {
   test("asks to be looked at while nothing comes, and not any more when all of it is held", async () => {
     const stream = await Stream.open(100_000);
     const { clock, hold } = stream;
-    for (let looks = 0; looks < 300 && hold.dueMs < Number.POSITIVE_INFINITY; looks++) {
+    for (let checks = 0; checks < 300 && hold.dueMs < Number.POSITIVE_INFINITY; checks++) {
       expect(hold.dueMs - clock.elapsedMs()).toBeWithin(1, 2_001);
       clock.advance(hold.dueMs - clock.elapsedMs());
       expect(stream.covers(0)).toBe(true);

@@ -3,7 +3,7 @@ import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow } from "../fakes/host.ts";
 import { chatError, chatText } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read } from "./test-gateway.ts";
+import { read, requestBody } from "./test-gateway.ts";
 
 /**
  * A host's sentence may repeat the prompt. The client is told it; a receipt, which is stored, keeps the
@@ -21,7 +21,10 @@ const CASES: [string, Behaviour, number, string][] = [
 test.each(CASES)("%s: no word of the prompt stays in the receipt", async (_what, says, answered, kept) => {
   const { gateway } = await serving([[says], [sse(chatText().events)]]);
   const messages = [{ role: "user", content: PROMPT }];
-  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true, messages }));
+  const answer = await gateway.send(
+    "chat.completions",
+    requestBody("chat.completions", { stream: true, messages }),
+  );
   expect(answer.status).toBe(answered);
   if (answered === 400) expect(await read(answer)).toContain("canary");
   else await read(answer);
@@ -50,7 +53,10 @@ test.each(LEAKS)("%s: the operator's key and address are told to nobody", async 
   const fake: FakeHost = await startHost(() => says(leak()));
   const gateway = await openGateway([hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } })]);
   const messages = [{ role: "user", content: "Hello" }];
-  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream, messages }));
-  const said = `${await read(answer)} ${JSON.stringify(gateway.receipt(answer))}`;
-  for (const secret of [KEY, HEADER, "127.0.0.1", new URL(fake.url).port]) expect(said).not.toContain(secret);
+  const answer = await gateway.send(
+    "chat.completions",
+    requestBody("chat.completions", { stream, messages }),
+  );
+  const text = `${await read(answer)} ${JSON.stringify(gateway.receipt(answer))}`;
+  for (const secret of [KEY, HEADER, "127.0.0.1", new URL(fake.url).port]) expect(text).not.toContain(secret);
 });

@@ -5,7 +5,7 @@ import { gate } from "../fakes/gate.ts";
 import { hostRow } from "../fakes/host.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read } from "./test-gateway.ts";
+import { read, requestBody } from "./test-gateway.ts";
 
 /**
  * Hosts write the end of a stream's body apart from its last event, often in a packet of its own. The client
@@ -34,7 +34,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     const host = await startHost((_request, n) => (n === 0 ? late : sse(events)));
     const gateway = await openGateway([hostRow(host, { speaks: [surface] })]);
     const answered = async () =>
-      read(await gateway.send(surface, { ...ask(surface, CEILING[surface]), stream }));
+      read(await gateway.send(surface, { ...requestBody(surface, CEILING[surface]), stream }));
 
     await answered();
     end.open();

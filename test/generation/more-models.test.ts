@@ -7,7 +7,7 @@ import { type Behaviour, type FakeHost, hostRow } from "../fakes/host.ts";
 import { chatText, messagesText } from "../fakes/transcripts.ts";
 import { model, priceOf, route } from "../routing/world.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openTestGateway, read, requestBody, type TestGateway } from "./test-gateway.ts";
 
 const { startHost } = openedPerTest();
 
@@ -53,7 +53,7 @@ describe("models: any failure moves on, and what served is billed and reported",
       const { gateway } = await twoModels(behaviour, FINE);
       const answer = await gateway.send(
         "chat.completions",
-        ask("chat.completions", { models: ["test/other"] }),
+        requestBody("chat.completions", { models: ["test/other"] }),
       );
       expect(answer.status).toBe(200);
       expect(JSON.parse(await read(answer)).model).toBe("test/other");
@@ -74,7 +74,7 @@ describe("models: any failure moves on, and what served is billed and reported",
     const { gateway } = await twoModels(status(503), REFUSED);
     const answer = await gateway.send(
       "chat.completions",
-      ask("chat.completions", { models: ["test/other"] }),
+      requestBody("chat.completions", { models: ["test/other"] }),
     );
     expect(answer.status).toBe(400);
     expect(await read(answer)).toContain("temperature must be at most 2");
@@ -83,7 +83,7 @@ describe("models: any failure moves on, and what served is billed and reported",
 
   test("without it, a verdict is final", async () => {
     const { gateway, other } = await twoModels(REFUSED, FINE);
-    expect((await gateway.send("chat.completions", ask("chat.completions"))).status).toBe(400);
+    expect((await gateway.send("chat.completions", requestBody("chat.completions"))).status).toBe(400);
     expect(other.requests).toHaveLength(0);
     await gateway.close();
   });
@@ -91,7 +91,9 @@ describe("models: any failure moves on, and what served is billed and reported",
   test("neither member reaches a host", async () => {
     const { gateway, other } = await twoModels(status(503), FINE);
     const wishes = { models: ["test/other"], route: "fallback", provider: { sort: "price" } };
-    expect((await gateway.send("chat.completions", ask("chat.completions", wishes))).status).toBe(200);
+    expect((await gateway.send("chat.completions", requestBody("chat.completions", wishes))).status).toBe(
+      200,
+    );
     expect(Object.keys(other.requests[0]!.json())).not.toContainAnyValues(["models", "route", "provider"]);
     await gateway.close();
   });
@@ -99,7 +101,10 @@ describe("models: any failure moves on, and what served is billed and reported",
 
 test("fallbacks on messages do the same", async () => {
   const { gateway } = await twoModels(status(529), json(messagesText().whole));
-  const answer = await gateway.send("messages", ask("messages", { fallbacks: [{ model: "test/other" }] }));
+  const answer = await gateway.send(
+    "messages",
+    requestBody("messages", { fallbacks: [{ model: "test/other" }] }),
+  );
   expect(answer.status).toBe(200);
   expect(gateway.receipt(answer)).toMatchObject({ model: "test/other", host: "second" });
   await gateway.close();
@@ -107,14 +112,14 @@ test("fallbacks on messages do the same", async () => {
 
 describe("a balance that covers the first model, and not the more expensive one that would take its place", () => {
   const POOR = { otherUsd: 5_000, creditUsd: 0.01 };
-  const asked = (more: object) => ask("chat.completions", { max_tokens: 20, ...more });
+  const bodyOf = (more: object) => requestBody("chat.completions", { max_tokens: 20, ...more });
 
   test.each<[string, object]>([
     ["models", { models: ["test/other"] }],
     ["Auto", { model: "gateway/auto:both" }],
   ])("%s: the first one serves", async (_how, wish) => {
     const { gateway } = await twoModels(FINE, FINE, {}, POOR);
-    const answer = await gateway.send("chat.completions", asked(wish));
+    const answer = await gateway.send("chat.completions", bodyOf(wish));
     expect(gateway.receipt(answer)).toMatchObject({ state: "settled", model: "test/model" });
     expect(gateway.receipt(answer).held_usd).toBeLessThan(0.01);
     await gateway.close();
@@ -122,7 +127,7 @@ describe("a balance that covers the first model, and not the more expensive one 
 
   test("the more expensive one is not tried when the first one fails, and Auto says why", async () => {
     const { gateway, other } = await twoModels(status(503), FINE, {}, POOR);
-    const answer = await gateway.send("chat.completions", asked({ model: "gateway/auto:both" }));
+    const answer = await gateway.send("chat.completions", bodyOf({ model: "gateway/auto:both" }));
     expect(JSON.parse(await read(answer)).error).toMatchObject({
       code: "auto_unresolvable",
       message: expect.stringContaining("test/other (more expensive than what is left to spend)"),
@@ -134,14 +139,14 @@ describe("a balance that covers the first model, and not the more expensive one 
   test("a cap of the key counts as the balance does", async () => {
     const dailyLimit = nanoFromUsd(0.01)!;
     const { gateway } = await twoModels(FINE, FINE, { dailyLimit }, { ...POOR, creditUsd: 10 });
-    const answer = await gateway.send("chat.completions", asked({ models: ["test/other"] }));
+    const answer = await gateway.send("chat.completions", bodyOf({ models: ["test/other"] }));
     expect(answer.status).toBe(200);
     await gateway.close();
   });
 
   test("without enough for the first, the refusal names what the first one could cost", async () => {
     const { gateway } = await twoModels(FINE, FINE, {}, { ...POOR, creditUsd: 0.000001 });
-    const answer = await gateway.send("chat.completions", asked({ models: ["test/other"] }));
+    const answer = await gateway.send("chat.completions", bodyOf({ models: ["test/other"] }));
     const { code, message } = JSON.parse(await read(answer)).error;
     expect(code).toBe("insufficient_credit");
     expect(Number(/worst case is \$(\d+\.\d+)/.exec(message)![1])).toBeLessThan(0.01);
@@ -150,7 +155,7 @@ describe("a balance that covers the first model, and not the more expensive one 
 });
 
 describe("Auto", () => {
-  const auto = (): object => ask("chat.completions", { model: "gateway/auto:both" });
+  const auto = (): object => requestBody("chat.completions", { model: "gateway/auto:both" });
 
   test("moves on from a model whose host says that the prompt is too long", async () => {
     const { gateway } = await twoModels(TOO_LONG, FINE);

@@ -6,10 +6,10 @@ import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import {
-  ask,
   heldNano,
   openTestGateway,
   read,
+  requestBody,
   type TestGateway,
   type TestGatewayOptions,
 } from "./test-gateway.ts";
@@ -40,7 +40,7 @@ async function open(options: TestGatewayOptions = {}, withSpare = false): Promis
   return gateway;
 }
 
-const chat = (more: object = {}) => ask("chat.completions", more);
+const chat = (more: object = {}) => requestBody("chat.completions", more);
 const STREAM = { stream: true };
 
 test("a request waits in the line of a host that has its fill, and is served when its turn comes", async () => {

@@ -4,7 +4,7 @@ import { sse } from "../fakes/behaviours.ts";
 import type { Behaviour } from "../fakes/host.ts";
 import { chatText, responsesText, type SseEvent } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read } from "./test-gateway.ts";
+import { read, requestBody } from "./test-gateway.ts";
 
 /** What a host says before its first token. */
 const { serving } = openedPerTest();
@@ -15,7 +15,7 @@ async function attempts(client: SurfaceName, body: object, behaving: readonly [S
     behaving.map(([spoken, says]) => [says, { speaks: [spoken] }]),
     { promptTokens: 1_000, model: { contextLength: 1_000_000 } },
   );
-  const answer = await gateway.send(client, ask(client, { stream: true, ...body }));
+  const answer = await gateway.send(client, requestBody(client, { stream: true, ...body }));
   await read(answer);
   return gateway.receipt(answer).attempts;
 }

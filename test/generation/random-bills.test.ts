@@ -14,7 +14,7 @@ import {
 } from "../fakes/transcripts.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
-import { ask, bookedReceipt, heldNano, openTestGateway, type TestGateway } from "./test-gateway.ts";
+import { bookedReceipt, heldNano, openTestGateway, requestBody, type TestGateway } from "./test-gateway.ts";
 
 /**
  * Random answers at random prices, ended at random, from hosts that tell the truth, nonsense or nothing. Each bill
@@ -30,7 +30,7 @@ const MODEL_MOST = 4_000;
 
 type Ending = "complete" | "reset" | "closed" | "error" | "left" | "left, read on";
 /** What the host says that it used; null where it says nothing. Any number, also what cannot be. */
-interface Told {
+interface ReportedUsage {
   input: number;
   cacheRead: number;
   cacheWrite: number;
@@ -47,7 +47,7 @@ interface Case {
   readonly words: number;
   /** Those that its client has read when the stream ends for it. */
   readonly given: number;
-  readonly told: Told | null;
+  readonly reported: ReportedUsage | null;
   readonly ending: Ending;
 }
 
@@ -72,14 +72,14 @@ function randomCase(random: Random): Case {
     ceiling: random.pick([120, 200, 4_000]),
     words,
     given: ending === "left, read on" ? 1 + random.below(words) : words,
-    told: randomTold(random, words),
+    reported: randomReport(random, words),
     ending,
   };
 }
 
-function randomTold(random: Random, words: number): Told | null {
+function randomReport(random: Random, words: number): ReportedUsage | null {
   const reasoning = random.chance(0.3) ? random.below(100) : 0;
-  const truth: Told = {
+  const truth: ReportedUsage = {
     input: 1 + random.below(30),
     cacheRead: random.chance(0.4) ? random.below(20) : 0,
     cacheWrite: random.chance(0.2) ? random.below(20) : 0,
@@ -116,7 +116,10 @@ const ANSWERS: Record<SurfaceName, (words: string[]) => HostAnswer> = {
 /** Events from the host's usage on. */
 const LAST: Record<SurfaceName, number> = { "chat.completions": -3, responses: -4, messages: -3 };
 
-function usageOf(spoken: SurfaceName, { input, cacheRead, cacheWrite, output, reasoning }: Told): object {
+function usageOf(
+  spoken: SurfaceName,
+  { input, cacheRead, cacheWrite, output, reasoning }: ReportedUsage,
+): object {
   const prompt = input + Math.max(0, cacheRead) + cacheWrite;
   switch (spoken) {
     case "chat.completions":
@@ -158,14 +161,14 @@ function saying(value: unknown, usage: object | null): unknown {
   );
 }
 
-function behaviourOf({ spoken, words, given, told, ending }: Case, read: Promise<void>): Behaviour {
+function behaviourOf({ spoken, words, given, reported, ending }: Case, read: Promise<void>): Behaviour {
   const { events, whole } = ANSWERS[spoken](wordsOf(words));
-  const usage = told === null ? null : usageOf(spoken, told);
-  const told_ = (event: SseEvent): SseEvent =>
+  const usage = reported === null ? null : usageOf(spoken, reported);
+  const withUsage = (event: SseEvent): SseEvent =>
     event.data.startsWith("{")
       ? { ...event, data: JSON.stringify(saying(JSON.parse(event.data), usage)) }
       : event;
-  const all = events.map(told_);
+  const all = events.map(withUsage);
   const cut = all.slice(0, LAST[spoken]);
   const spoke = all.flatMap(({ data }, at) => (data.includes('" word"') ? [at] : []));
   const upTo = spoke[given - 1]! + 1;
@@ -197,34 +200,35 @@ const FRAMING = 1_024;
 /** “Hello” with its role and marks. */
 const COUNTED_PROMPT = 8;
 
-function expectedTokens({ spoken, given, told, ending, ceiling }: Case, bodyBytes: number) {
-  const hears = ending === "complete" || ending === "left, read on";
+function expectedTokens({ spoken, given, reported, ending, ceiling }: Case, bodyBytes: number) {
+  const isWhole = ending === "complete" || ending === "left, read on";
   // Messages hosts tell the prompt at the beginning.
-  const heard = told !== null && (hears || spoken === "messages") ? told : null;
+  const received = reported !== null && (isWhole || spoken === "messages") ? reported : null;
   const most = bodyBytes + FRAMING;
   const parts = { input: 0, cacheRead: 0, cacheWrite: 0 };
-  if (heard !== null)
+  if (received !== null)
     for (const kind of ["input", "cacheRead", "cacheWrite"] as const)
-      if (heard[kind] >= 0 && heard[kind] <= most) parts[kind] = heard[kind];
+      if (received[kind] >= 0 && received[kind] <= most) parts[kind] = received[kind];
   const sum = parts.input + parts.cacheRead + parts.cacheWrite;
-  const promptHeard = sum > 0 && sum <= most;
-  const prompt = promptHeard ? parts : { input: COUNTED_PROMPT, cacheRead: 0, cacheWrite: 0 };
+  const promptBelieved = sum > 0 && sum <= most;
+  const prompt = promptBelieved ? parts : { input: COUNTED_PROMPT, cacheRead: 0, cacheWrite: 0 };
 
   let output = Math.min(given, ceiling);
   let reasoning = 0;
-  let outputHeard = false;
-  if (told !== null && hears && told.output > 0) {
-    const mostOutput = Math.min(ceiling, MODEL_MOST) + Math.min(told.reasoning, MODEL_MOST);
-    if (told.output <= mostOutput && told.output * 2 >= given) {
+  let outputBelieved = false;
+  if (reported !== null && isWhole && reported.output > 0) {
+    const mostOutput = Math.min(ceiling, MODEL_MOST) + Math.min(reported.reasoning, MODEL_MOST);
+    if (reported.output <= mostOutput && reported.output * 2 >= given) {
       // Of one that was left before that, only a part counts, which is not what the host said.
-      outputHeard = ending === "complete" || told.output <= given + told.reasoning;
-      const whole = ending === "complete" ? told.output : Math.min(told.output, given + told.reasoning);
+      outputBelieved = ending === "complete" || reported.output <= given + reported.reasoning;
+      const whole =
+        ending === "complete" ? reported.output : Math.min(reported.output, given + reported.reasoning);
       // Thoughts count up to the ceiling.
       output = Math.min(whole, ceiling, MODEL_MOST);
-      reasoning = Math.max(0, Math.min(told.reasoning, whole) - (whole - output));
+      reasoning = Math.max(0, Math.min(reported.reasoning, whole) - (whole - output));
     }
   }
-  return { ...prompt, output, reasoning, heard: promptHeard && outputHeard };
+  return { ...prompt, output, reasoning, believed: promptBelieved && outputBelieved };
 }
 
 function expectedNano(tokens: ReturnType<typeof expectedTokens>, price: Price): number {
@@ -285,7 +289,11 @@ async function billOf(one: Case) {
   const read = gate();
   behaviour = behaviourOf(one, read.passed);
   const ceilingName = one.client === "responses" ? "max_output_tokens" : "max_tokens";
-  const body = ask(one.client, { model: modelOf(one), stream: one.stream, [ceilingName]: one.ceiling });
+  const body = requestBody(one.client, {
+    model: modelOf(one),
+    stream: one.stream,
+    [ceilingName]: one.ceiling,
+  });
   const leaving = new AbortController();
   const answer = await gateway.send(one.client, body, leaving.signal);
   if (answer.kind === "stream") {
@@ -340,7 +348,7 @@ test(`${COUNT} bills are those that the contract asks for, to the nano-dollar`, 
         cache_write: tokens.cacheWrite,
         output: tokens.output,
         reasoning: tokens.reasoning,
-        source: tokens.heard ? "host" : "counted",
+        source: tokens.believed ? "host" : "counted",
       },
       cost: writtenOff ? 0 : cost,
       writeOff: writtenOff ? cost : 0,

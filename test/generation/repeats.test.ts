@@ -41,7 +41,7 @@ class House {
     peers: null,
   });
 
-  ask(key: string, more: Parameters<House["call"]>[1] = {}) {
+  send(key: string, more: Parameters<House["call"]>[1] = {}) {
     return this.repeats.answer("chat.completions", this.call(key, more));
   }
 
@@ -57,15 +57,15 @@ class House {
     return call;
   }
 
-  async stream(key: string, more: Parameters<House["ask"]>[1] = {}): Promise<StreamedAnswer> {
-    const answer = await this.ask(key, more);
+  async stream(key: string, more: Parameters<House["send"]>[1] = {}): Promise<StreamedAnswer> {
+    const answer = await this.send(key, more);
     if (refused(answer) || answer.kind !== "stream") throw new Error("it is no stream");
     return answer;
   }
 
   /** The status, or what a refusal says. */
-  async outcome(key: string, more: Parameters<House["ask"]>[1] = {}): Promise<string> {
-    const answer = await this.ask(key, more);
+  async outcome(key: string, more: Parameters<House["send"]>[1] = {}): Promise<string> {
+    const answer = await this.send(key, more);
     return refused(answer) ? answer.message : String(answer.status);
   }
 }
@@ -141,7 +141,7 @@ const MIB = 1024 * 1024;
 test("an answer is kept for ten minutes after its end; then the key is new", async () => {
   const house = new House();
   house.wholeBytes = 10;
-  await house.ask("k");
+  await house.send("k");
   house.clock.advance(599_999);
   expect(await house.outcome("k", { body: "b" })).toContain("sent with another request");
   house.clock.advance(1);
@@ -164,8 +164,8 @@ describe("a balance's answers", () => {
   test("push out its oldest, whose key then tells the receipt, and nobody else's", async () => {
     const house = new House();
     house.wholeBytes = 5 * MIB;
-    await house.ask("other", { balance: "bal_other" });
-    for (const key of ["1", "2", "3", "4"]) await house.ask(key);
+    await house.send("other", { balance: "bal_other" });
+    for (const key of ["1", "2", "3", "4"]) await house.send(key);
     expect(await house.outcome("1")).toContain("no longer kept. What it cost is in receipt `rcpt_1`");
     for (const key of ["2", "3", "4"]) expect(await house.outcome(key)).toBe("200");
     expect(await house.outcome("other", { balance: "bal_other" })).toBe("200");
@@ -176,14 +176,14 @@ describe("a balance's answers", () => {
     const house = new House();
     house.poor.add("bal_poor");
     house.wholeBytes = 1;
-    for (let n = 0; n <= 2_000; n++) await house.ask(`${n}`);
-    for (let n = 0; n <= 20; n++) await house.ask(`${n}`, { balance: "bal_poor" });
+    for (let n = 0; n <= 2_000; n++) await house.send(`${n}`);
+    for (let n = 0; n <= 20; n++) await house.send(`${n}`, { balance: "bal_poor" });
     const before = house.calls.length;
-    await house.ask("2000");
-    await house.ask("20", { balance: "bal_poor" });
+    await house.send("2000");
+    await house.send("20", { balance: "bal_poor" });
     expect(house.calls).toHaveLength(before);
-    await house.ask("0");
-    await house.ask("0", { balance: "bal_poor" });
+    await house.send("0");
+    await house.send("0", { balance: "bal_poor" });
     expect(house.calls).toHaveLength(before + 2);
   });
 
@@ -200,13 +200,13 @@ describe("a balance's answers", () => {
     const house = new House();
     house.wholeBytes = 200 * 1024;
     for (let n = 0; n < 30; n++) house.poor.add(`bal_poor_${n}`);
-    await house.ask("k", { balance: "bal_one" });
-    for (const balance of house.poor) await house.ask("k", { balance });
+    await house.send("k", { balance: "bal_one" });
+    for (const balance of house.poor) await house.send("k", { balance });
     expect(await house.outcome("k", { balance: "bal_poor_0" })).toContain("no longer kept");
     expect(await house.outcome("k", { balance: "bal_poor_29" })).toBe("200");
     expect(await house.outcome("k")).toBe("200");
     house.wholeBytes = 12 * MIB;
-    for (let n = 0; n < 6; n++) await house.ask("k", { balance: `bal_${n}` });
+    for (let n = 0; n < 6; n++) await house.send("k", { balance: `bal_${n}` });
     expect(await house.outcome("k")).toContain("no longer kept");
     expect(await house.outcome("k", { balance: "bal_5" })).toBe("200");
   });
@@ -334,7 +334,7 @@ test("a worker on its way out joins others' requests to what it answers, and beg
   house.repeats.leave();
   expect(await passed("started")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
   expect(await passed("new")).toBeNull();
-  await house.ask("own");
+  await house.send("own");
   expect(house.calls).toHaveLength(2);
 });
 
@@ -342,7 +342,7 @@ test("a worker that is only asked for what it keeps begins nothing", async () =>
   const house = new House();
   const kept = (key: string) => house.repeats.answerPassed("chat.completions", house.call(key), true);
   expect([await kept("new"), await kept(" ")]).toMatchObject([null, { code: "invalid_request" }]);
-  await house.ask("started");
+  await house.send("started");
   expect(await kept("started")).toMatchObject({ headers: { "idempotent-replayed": "true" } });
   expect(house.calls).toHaveLength(1);
 });

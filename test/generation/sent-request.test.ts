@@ -33,10 +33,10 @@ const priced = (request: GenerationRequest, ...candidates: Candidate[]) =>
 /** All that a hold, a bound and a count are computed from. */
 function pricedBy({ body, ...request }: GenerationRequest) {
   const { promptBound, mediaTokens, promptHasFiles } = request;
-  const { promptWithoutAudio: promptBesideAudio, promptUnseen, answersInAudio, promptRetentions } = request;
+  const { promptWithoutAudio, promptUnseen, answersInAudio, promptRetentions } = request;
   return {
     ...{ promptBound, mediaTokens, promptHasFiles },
-    ...{ promptBesideAudio, promptUnseen, answersInAudio, promptRetentions },
+    ...{ promptWithoutAudio, promptUnseen, answersInAudio, promptRetentions },
     body: body.length,
   };
 }
@@ -106,8 +106,8 @@ function without(body: Body, names: readonly string[]): Body {
 
 function omittedAt(request: GenerationRequest, candidate: Candidate): readonly string[] | null {
   const ceilings = { outputCeiling: null, defaultMaxOutputTokens: 16_384 };
-  const said = encodeFor(request, candidate, ceilings, pairing);
-  return refused(said) ? null : said.body.omitted;
+  const body = encodeFor(request, candidate, ceilings, pairing);
+  return refused(body) ? null : body.body.omitted;
 }
 
 describe("what no host of the plan is sent touches neither hold, nor bound, nor count", () => {

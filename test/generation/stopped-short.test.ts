@@ -4,7 +4,7 @@ import { json, sse } from "../fakes/behaviours.ts";
 import type { Behaviour } from "../fakes/host.ts";
 import { chatText, type SseEvent } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read } from "./test-gateway.ts";
+import { read, requestBody } from "./test-gateway.ts";
 
 /** A filter or a ceiling that ends an answer before its first word: an answer all the same. */
 const { serving } = openedPerTest();
@@ -86,16 +86,16 @@ const STREAMS: [string, SurfaceName, SseEvent[], Record<SurfaceName, string>][] 
   ],
 ];
 
-describe.each(STREAMS)("%s without a word and without usage", (_name, surface, events, told) => {
+describe.each(STREAMS)("%s without a word and without usage", (_name, surface, events, expected) => {
   for (const client of SURFACE_NAMES)
     for (const stream of [true, false])
       test(`is what a ${client} client gets${stream ? ", streamed" : ""}`, async () => {
         const { gateway, hosts } = await gatewayOn(surface, sse(events));
         // A long one is asked for as a stream, whatever the client wants.
         const more = client === "messages" ? { max_tokens: 400 } : {};
-        const answer = await gateway.send(client, ask(client, { stream, ...more }));
+        const answer = await gateway.send(client, requestBody(client, { stream, ...more }));
         expect(answer.status).toBe(200);
-        expect(await read(answer)).toContain(`"${told[client]}"`);
+        expect(await read(answer)).toContain(`"${expected[client]}"`);
         expect(hosts[1]!.requests.length).toBe(0);
         expect(gateway.receipt(answer)).toMatchObject({ state: "settled", host: "h0", error_code: null });
       });
@@ -110,7 +110,7 @@ test.each([...SURFACE_NAMES])(
     const { gateway, hosts } = await gatewayOn("chat.completions", json(whole));
     for (const stream of [false, true]) {
       const more = client === "messages" ? { max_tokens: 10 } : {};
-      const answer = await gateway.send(client, ask(client, { stream, ...more }));
+      const answer = await gateway.send(client, requestBody(client, { stream, ...more }));
       const text = await read(answer);
       expect(answer.status).toBe(200);
       if (client === "chat.completions" && !stream)
@@ -126,7 +126,7 @@ test.each([...SURFACE_NAMES])(
 
 test("a stream that ends of itself without a word is an empty one, and the next host is asked", async () => {
   const { gateway, hosts } = await gatewayOn("chat.completions", sse(chat("stop")));
-  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
+  const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
   expect(answer.status).toBe(200);
   await read(answer);
   expect(hosts[1]!.requests.length).toBe(1);

@@ -4,7 +4,7 @@ import { json, silence, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { type Behaving, openedPerTest } from "./serving.ts";
-import { ask, heldNano, read, type TestGatewayOptions } from "./test-gateway.ts";
+import { heldNano, read, requestBody, type TestGatewayOptions } from "./test-gateway.ts";
 
 /** Streamed requests on hosts that cannot stream: all of the answer comes with its first token. */
 const words = (count: number): string[] => Array.from({ length: count }, () => " word");
@@ -25,7 +25,7 @@ const serving = (behaving: readonly Behaving[], options?: TestGatewayOptions) =>
   );
 
 const STREAMING: Partial<Host> = { quirks: {} };
-const STREAMED = ask("chat.completions", { stream: true });
+const STREAMED = requestBody("chat.completions", { stream: true });
 const triesOf = (receipt: { attempts: { host: string; outcome: string }[] }) =>
   receipt.attempts.map(({ host, outcome }) => `${host} ${outcome}`);
 
@@ -33,8 +33,8 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
   test("costs what it costs unstreamed, and the receipt says that it was a stream", async () => {
     const { gateway } = await serving([[json(ANSWERS[surface].whole), { speaks: [surface] }]]);
     const [streamed, whole] = [
-      await gateway.send(surface, ask(surface, { stream: true })),
-      await gateway.send(surface, ask(surface)),
+      await gateway.send(surface, requestBody(surface, { stream: true })),
+      await gateway.send(surface, requestBody(surface)),
     ];
     await read(streamed);
     const expected = { state: "settled", cost_usd: (10 + 60 * 10) / 1e6, host: "h0" };
@@ -48,7 +48,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
   test("without usage, the gateway's own count is told and charged", async () => {
     const { usage: _, ...whole } = ANSWERS[surface].whole as Record<string, unknown>;
     const { gateway } = await serving([[json(whole), { speaks: [surface] }]]);
-    const answer = await gateway.send(surface, ask(surface, { stream: true }));
+    const answer = await gateway.send(surface, requestBody(surface, { stream: true }));
     await read(answer);
     const { tokens, cost_usd } = gateway.receipt(answer);
     expect(tokens.source).toBe("counted");
@@ -59,14 +59,14 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
 
 describe("a host", () => {
   test("that streams is asked first, and one that cannot serves when it fails", async () => {
-    const { gateway, hosts: asked } = await serving([
+    const { gateway, hosts } = await serving([
       [json(CHAT.whole)],
       [json({ error: { message: "down" } }, 503), STREAMING],
     ]);
     const answer = await gateway.send("chat.completions", STREAMED);
     expect(await read(answer)).toEndWith("data: [DONE]\n\n");
     expect(triesOf(gateway.receipt(answer))).toEqual(["h1 refused", "h0 opened"]);
-    expect(asked.map((host) => host.requests[0]!.json().stream)).toEqual([false, true]);
+    expect(hosts.map((host) => host.requests[0]!.json().stream)).toEqual([false, true]);
   });
 
   test("gives its place back with its answer, however slowly the client takes that", async () => {
@@ -83,9 +83,9 @@ describe("a host", () => {
   });
 
   test("is used again on the same connection", async () => {
-    const { gateway, hosts: asked } = await serving([[json(CHAT.whole)]]);
+    const { gateway, hosts } = await serving([[json(CHAT.whole)]]);
     for (let round = 0; round < 3; round++) await read(await gateway.send("chat.completions", STREAMED));
-    expect(asked[0]!.connections).toBe(1);
+    expect(hosts[0]!.connections).toBe(1);
   });
 
   test("that has not answered within the time for first tokens has failed", async () => {
@@ -105,10 +105,10 @@ describe("a host", () => {
 
 describe("a client that leaves", () => {
   test("while the host works: the host is left, and nothing is charged", async () => {
-    const { gateway, hosts: asked } = await serving([[silence()]]);
+    const { gateway, hosts } = await serving([[silence()]]);
     const abort = new AbortController();
     const pending = gateway.send("chat.completions", STREAMED, abort.signal);
-    const request = await asked[0]!.arrived(0);
+    const request = await hosts[0]!.arrived(0);
     abort.abort();
     await request.gone;
     expect(gateway.receipt(await pending)).toMatchObject({
@@ -132,36 +132,36 @@ describe("a client that leaves", () => {
 
 describe("money", () => {
   test("a balance that does not cover the worst case is refused, and nothing is sent", async () => {
-    const { gateway, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.005 });
+    const { gateway, hosts } = await serving([[json(CHAT.whole)]], { creditUsd: 0.005 });
     const answer = await gateway.send(
       "chat.completions",
-      ask("chat.completions", { stream: true, max_tokens: 1_000 }),
+      requestBody("chat.completions", { stream: true, max_tokens: 1_000 }),
     );
     expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([402, "insufficient_credit"]);
-    expect(asked[0]!.requests).toHaveLength(0);
+    expect(hosts[0]!.requests).toHaveLength(0);
   });
 
   test("answers without a ceiling are together no longer than the balance covers", async () => {
     // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three: plenty for one, not for two.
-    const { gateway, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.145 });
+    const { gateway, hosts } = await serving([[json(CHAT.whole)]], { creditUsd: 0.145 });
     const answers = await Promise.all([
       gateway.send("chat.completions", STREAMED),
       gateway.send("chat.completions", STREAMED),
     ]);
     for (const answer of answers) await read(answer);
-    const ceilings = asked[0]!.requests.map((request) => request.json().max_tokens);
+    const ceilings = hosts[0]!.requests.map((request) => request.json().max_tokens);
     expect(ceilings.toSorted()).toEqual([1_000, undefined]);
     expect(await heldNano(gateway)).toBe(0 as never);
   });
 
   test("a host that streams is told no ceiling, and the one that takes its place is told what is held", async () => {
-    const { gateway, hosts: asked } = await serving([
+    const { gateway, hosts } = await serving([
       [json({ error: { message: "down" } }, 503), STREAMING],
       [json(CHAT.whole)],
     ]);
     const answer = await gateway.send("chat.completions", STREAMED);
     await read(answer);
-    expect(asked.map((host) => host.requests[0]!.json().max_tokens)).toEqual([undefined, 1_000]);
+    expect(hosts.map((host) => host.requests[0]!.json().max_tokens)).toEqual([undefined, 1_000]);
     // What a stream may come to need is held as it comes.
     expect(gateway.receipt(answer).held_usd).toBeLessThan(0.02);
   });

@@ -59,7 +59,7 @@ export async function openTestGateway(
   const store = new LedgerStore(db);
   const faults: unknown[] = [];
   const refusals: Receipt[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const counted: ("text" | "files")[] = [];
   const turns: PromptTurn[] = [];
   const opening = {
@@ -129,7 +129,7 @@ export async function openTestGateway(
       openTrace: (headers) => generation.reporting.openTrace(headers),
       finished(done) {
         generation.reporting.finished(done);
-        told.push(done.errorCode === null ? done.state : `${done.state} ${done.errorCode}`);
+        reported.push(done.errorCode === null ? done.state : `${done.state} ${done.errorCode}`);
       },
     },
     counting: {
@@ -168,7 +168,7 @@ export async function openTestGateway(
     disk,
     faults,
     refusals,
-    told,
+    reported,
     counted,
     turns,
     slots,
@@ -282,7 +282,7 @@ export interface TestGateway {
   readonly faults: unknown[];
   readonly refusals: Receipt[];
   /** What the operator's figures hear of each request. */
-  readonly told: string[];
+  readonly reported: string[];
   /** What of prompts was counted. */
   readonly counted: ("text" | "files")[];
   /** Where each stood in line. */
@@ -375,10 +375,10 @@ const holderOf = (limits: Partial<Key> = {}): Holder => ({
 });
 
 /** A request as small as the language allows. */
-export const ask = (surface: SurfaceName, more: object = {}): object => {
-  const said =
+export const requestBody = (surface: SurfaceName, more: object = {}): object => {
+  const conversation =
     surface === "responses" ? { input: "Hello" } : { messages: [{ role: "user", content: "Hello" }] };
-  return { model: MODEL, ...(surface === "messages" ? { max_tokens: 100 } : {}), ...said, ...more };
+  return { model: MODEL, ...(surface === "messages" ? { max_tokens: 100 } : {}), ...conversation, ...more };
 };
 
 /** Runs an answer to its end, as a client that reads everything; `seen` is told what it has so far. */

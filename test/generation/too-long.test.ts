@@ -4,7 +4,7 @@ import { json, sse } from "../fakes/behaviours.ts";
 import type { Behaviour } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read } from "./test-gateway.ts";
+import { read, requestBody } from "./test-gateway.ts";
 
 /**
  * OpenAI finds prompts too long only once it streams: its context is larger than the prompts that it takes.
@@ -45,7 +45,9 @@ const TOO_LONG: [string, string, RegExp][] = [
 ];
 test.each(TOO_LONG)("the refusal says %s", async (_what, message, says) => {
   const { gateway } = await serving([[json({ error: { message } }, 400)]]);
-  const { error } = JSON.parse(await read(await gateway.send("chat.completions", ask("chat.completions"))));
+  const { error } = JSON.parse(
+    await read(await gateway.send("chat.completions", requestBody("chat.completions"))),
+  );
   expect(error.code).toBe("context_too_long");
   expect(error.message).toMatch(says);
 });
@@ -60,7 +62,7 @@ for (const client of SURFACE_NAMES)
       ]);
       // So long that the host is asked to stream it, either way.
       const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
-      const answer = await gateway.send(client, ask(client, { stream, ...ceiling }));
+      const answer = await gateway.send(client, requestBody(client, { stream, ...ceiling }));
       expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([400, "context_too_long"]);
       expect(gateway.receipt(answer).attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
       expect(hosts[1]!.requests).toHaveLength(0);

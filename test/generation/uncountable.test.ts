@@ -8,7 +8,7 @@ import { sse } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { ask, openTestGateway, read, type TestGateway } from "./test-gateway.ts";
+import { openTestGateway, read, requestBody, type TestGateway } from "./test-gateway.ts";
 
 let host: FakeHost | null = null;
 let gateway: TestGateway | null = null;
@@ -25,7 +25,7 @@ test("what was delivered is billed by its estimate where counting it fails", asy
   const events = chatText(Array(100).fill("word ")).events.slice(0, -3);
   host = await startFakeHost(() => sse(events));
   gateway = await openTestGateway([hostRow(host)], { countingAnswer: fails });
-  const answer = await gateway.send("chat.completions", ask("chat.completions", { stream: true }));
+  const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
   expect(await read(answer)).toContain("upstream_error");
   const receipt = gateway.receipt(answer);
   expect(receipt).toMatchObject({ state: "settled", error_code: "upstream_error" });

@@ -4,7 +4,7 @@ import { json, sse } from "../fakes/behaviours.ts";
 import type { Behaviour } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { openedPerTest } from "./serving.ts";
-import { ask, read } from "./test-gateway.ts";
+import { read, requestBody } from "./test-gateway.ts";
 
 /**
  * Hosts also say what is wrong with a request after their 200. Another host may still serve it; but a client
@@ -98,7 +98,7 @@ async function answered(client: SurfaceName, stream: boolean, behaving: readonly
   const { gateway } = await serving(behaving.map(({ spoken, says }) => [says, { speaks: [spoken] }]));
   // So long that the host is asked to stream it, either way.
   const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
-  const answer = await gateway.send(client, ask(client, { stream, ...ceiling }));
+  const answer = await gateway.send(client, requestBody(client, { stream, ...ceiling }));
   const text = await read(answer);
   return { status: answer.status, text, attempts: gateway.receipt(answer).attempts };
 }

@@ -185,7 +185,7 @@ describe("how long a host is waited for", () => {
     clock.advance(0);
     const outcome = start({ a: answers(1_900) });
     await pass(900);
-    expect(hosts.asked).toEqual(["a"]);
+    expect(hosts.requests).toEqual(["a"]);
     await pass(1_000);
     expect(tried(await outcome)).toBe("a opened 1900");
   });
@@ -201,7 +201,7 @@ describe("how long a host is waited for", () => {
     knows("a", 1_000);
     const outcome = start({ a: NOTHING }, { stream: false });
     await pass(9_000);
-    expect(hosts.asked).toEqual(["a"]);
+    expect(hosts.requests).toEqual(["a"]);
     await pass(1_000);
     expect(tried(await outcome)).toStartWith("a silent 10000");
   });
@@ -261,7 +261,7 @@ describe("hedging", () => {
     const abort = new AbortController();
     void start({ a: NOTHING }, { hedgeMs: 1_000, stream: false, signal: abort.signal });
     await pass(5_000);
-    expect(hosts.asked).toEqual(["a"]);
+    expect(hosts.requests).toEqual(["a"]);
     abort.abort();
   });
 });
@@ -291,7 +291,7 @@ describe("a host that cannot stream", () => {
     const outcome = start({ a: answersWhole(5_000) }, { plan, hedgeMs: 1_000 });
     await pass(5_000);
     expect(tried(await outcome)).toBe("a opened 5000");
-    expect(hosts.asked).toEqual(["a"]);
+    expect(hosts.requests).toEqual(["a"]);
   });
 
   test("may be the faster where one that streams is late", async () => {
@@ -384,13 +384,13 @@ describe("how long a host asks to be left alone", () => {
 });
 
 describe("what a host says of the gateway's account there", () => {
-  const say = (status: number, error: object): Deed => ({
+  const refuses = (status: number, error: object): Deed => ({
     does: "fails",
     status,
     ms: 0,
     body: JSON.stringify({ error }),
   });
-  const quota = say(429, { message: "You exceeded your current quota.", code: "insufficient_quota" });
+  const quota = refuses(429, { message: "You exceeded your current quota.", code: "insufficient_quota" });
 
   test("concerns all of its models, and is no reason to give it fewer requests at once", async () => {
     for (let count = 0; count < 3; count++) {
@@ -404,7 +404,7 @@ describe("what a host says of the gateway's account there", () => {
     for (let count = 0; count < 3; count++) {
       health.observe(ROUTES[0]!, servedIn(100));
       await start(
-        { a: say(400, { message: "Your credit balance is too low." }) },
+        { a: refuses(400, { message: "Your credit balance is too low." }) },
         { balanceId: "bal_other" as BalanceId },
       );
     }
@@ -424,11 +424,11 @@ describe("a host that is just being probed", () => {
     rest();
     const script = { a: answers(500), b: answers(100) };
     const probe = start(script);
-    const asked = hosts;
+    const used = hosts;
     const other = start(script);
     await pass(600);
     expect([tried(await probe), tried(await other)]).toEqual(["a opened 500", "b opened 100"]);
-    expect([asked.asked, hosts.asked]).toEqual([["a"], ["b"]]);
+    expect([used.requests, hosts.requests]).toEqual([["a"], ["b"]]);
   });
 
   test("is asked after all when there is no other", async () => {
@@ -457,7 +457,7 @@ test("for a client that has left a line no host is asked, although one is free b
   held[0]!.release();
   abort.abort();
   await pass(50);
-  expect(hosts.asked).toEqual([]);
+  expect(hosts.requests).toEqual([]);
   expect(await outcome).toEqual({ kind: "abandoned", workingHost: null, tries: [] });
   held[1]!.release();
 });
@@ -476,7 +476,7 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
   held!.release();
   abort.abort();
   await pass(50);
-  expect(hosts.asked).toEqual([]);
+  expect(hosts.requests).toEqual([]);
   expect(await outcome).toEqual({ kind: "abandoned", workingHost: null, tries: [] });
   const taken = slots.take(limited.host);
   expect(taken).not.toBeNull();
@@ -524,7 +524,7 @@ describe("a mistake of the gateway's own", () => {
   for (const stream of [true, false]) {
     test(`while it reads a ${stream ? "streamed" : "whole"} answer counts as that host's failure: the next one is asked, the operator told`, async () => {
       const unreadable: AttemptDeps["pairing"] = () => {
-        const isFirst = hosts.asked.length === 0;
+        const isFirst = hosts.requests.length === 0;
         const judge = () => {
           throw new Error("a mistake");
         };
@@ -545,16 +545,16 @@ describe("a mistake of the gateway's own", () => {
     let bodies = 0;
     const faulty: AttemptDeps["pairing"] = () => ({
       ...whole,
-      hostBody(...said) {
+      hostBody(...args) {
         if (++bodies === 2) throw new Error("a mistake");
-        return whole.hostBody(...said);
+        return whole.hostBody(...args);
       },
     });
     const outcome = start({ a: answers(500) }, { hedgeMs: 200, pairing: faulty });
     const failed = outcome.catch((error: Error) => error.message);
     await pass(1_000);
     expect(await failed).toBe("a mistake");
-    expect(hosts.asked).toEqual(["a"]);
+    expect(hosts.requests).toEqual(["a"]);
     expect(hosts.left).toEqual(["a"]);
     expect([...slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });

@@ -26,9 +26,9 @@ class FaultAtBytes extends Http1Exchange {
 class FaultInsideBody extends Http1Exchange {
   override received(bytes: Uint8Array): void {
     super.received(bytes);
-    if (this.heard++ > 0) throw new Error("a fault of ours");
+    if (this.reads++ > 0) throw new Error("a fault of ours");
   }
-  private heard = 0;
+  private reads = 0;
 }
 
 class FaultAtEnd extends Http1Exchange {
@@ -100,15 +100,15 @@ test("an exchange that fails inside its body gives what it had read, and then th
 test("bytes that come twice within a turn of the event loop reach whoever waits for them in order", async () => {
   host = await startFakeHost(() => json({}));
   const endpoint = endpointOf(hostRow(host));
-  const heard: string[] = [];
+  const received: string[] = [];
   const tenant = {
     takeRequest: () => [new Uint8Array(1)],
-    received: (bytes: Uint8Array) => void heard.push(new TextDecoder().decode(bytes)),
+    received: (bytes: Uint8Array) => void received.push(new TextDecoder().decode(bytes)),
   } as unknown as Tenant;
   const connection = new HostConnection({} as never, endpoint, new Arrivals(), tenant);
   const socket = { write: () => 1, setNoDelay() {}, setKeepAlive() {} };
   connection.connected(socket as never);
   for (const part of ["1", "2", "3"]) connection.received(new TextEncoder().encode(part));
   await new Promise((next) => setImmediate(next));
-  expect(heard).toEqual(["1", "2", "3"]);
+  expect(received).toEqual(["1", "2", "3"]);
 });

@@ -61,8 +61,8 @@ const ROWS: [what: string, host: Host, said: string, told: string][] = [
   ["nothing of the operator's", host, "`temperature` must be at most 2", "`temperature` must be at most 2"],
 ];
 
-test.each(ROWS)("of a host's words, %s", (_, host, said, told) => {
-  expect(redact(said, host)).toBe(told);
+test.each(ROWS)("of a host's words, %s", (_, host, message, shown) => {
+  expect(redact(message, host)).toBe(shown);
 });
 
 test("sentences of a host that wants to cost time cost none", () => {

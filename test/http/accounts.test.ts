@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => gateway.stop());
 
-const ask = (email = EMAIL) => gateway.send("POST", "/v1/auth/email", { body: { email } });
+const requestLink = (email = EMAIL) => gateway.send("POST", "/v1/auth/email", { body: { email } });
 const verify = (token: string, headers: Record<string, string> = {}) =>
   gateway.send("POST", "/v1/auth/email/verify", { body: { token }, headers });
 const tokenOf = (mail = gateway.mails.at(-1)): string => /#signin=(\S+)/.exec(mail!.text)![1]!;
@@ -26,16 +26,16 @@ const claim = (key: string, email = EMAIL) =>
 
 /** The session of somebody who reads the mailbox. */
 async function signIn(email = EMAIL): Promise<string> {
-  await ask(email);
+  await requestLink(email);
   return (await verify(tokenOf())).json.session;
 }
 
-const refusal = ({ status, json }: Awaited<ReturnType<typeof ask>>) =>
+const refusal = ({ status, json }: Awaited<ReturnType<typeof requestLink>>) =>
   status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
 
 describe("signing in by email", () => {
   test("the mailed link makes a session of 30 days, on an account with a balance of its own", async () => {
-    expect((await ask()).status).toBe(202);
+    expect((await requestLink()).status).toBe(202);
     expect(gateway.mails[0]).toMatchObject({ to: EMAIL });
     expect(gateway.mails[0]!.text).toContain("http://gateway.test/dashboard#signin=or-link-");
     const { status, json } = await verify(tokenOf());
@@ -58,11 +58,11 @@ describe("signing in by email", () => {
   });
 
   test("a link works once, for 15 minutes, and only if it was mailed", async () => {
-    await ask();
+    await requestLink();
     const token = tokenOf();
     const both = await Promise.all([verify(token), verify(token)]);
     expect(both.map(refusal).toSorted()).toEqual(["200", "400 invalid_request token"]);
-    await ask();
+    await requestLink();
     clock.advance(15 * MINUTE);
     expect(refusal(await verify(tokenOf()))).toBe("400 invalid_request token");
     expect(refusal(await verify(`or-link-${"1".repeat(44)}`))).toBe("400 invalid_request token");
@@ -70,7 +70,7 @@ describe("signing in by email", () => {
 
   test("asking says the same about an address that has an account and one that has none", async () => {
     await signIn();
-    const [known, unknown] = [await ask(), await ask("nobody@example.com")];
+    const [known, unknown] = [await requestLink(), await requestLink("nobody@example.com")];
     expect(known.text).toBe(unknown.text);
     expect(known.status).toBe(unknown.status);
     const [one, other] = gateway.mails
@@ -80,18 +80,19 @@ describe("signing in by email", () => {
   });
 
   test("five links are on their way to a mailbox, not more", async () => {
-    for (let turn = 0; turn < 7; turn++) expect((await ask()).status).toBe(202);
+    for (let turn = 0; turn < 7; turn++) expect((await requestLink()).status).toBe(202);
     expect(gateway.mails.length).toBe(5);
-    await ask("other@example.com");
+    await requestLink("other@example.com");
     expect(gateway.mails.length).toBe(6);
     clock.advance(15 * MINUTE);
-    await ask();
+    await requestLink();
     expect(gateway.mails.length).toBe(7);
   });
 
   test("a network address that asks without end is told to wait", async () => {
-    for (let turn = 0; turn < 60; turn++) expect((await ask(`a${turn}@example.com`)).status).toBe(202);
-    const stopped = await ask("more@example.com");
+    for (let turn = 0; turn < 60; turn++)
+      expect((await requestLink(`a${turn}@example.com`)).status).toBe(202);
+    const stopped = await requestLink("more@example.com");
     expect(refusal(stopped)).toBe("429 rate_limited null");
     expect(stopped.headers.get("retry-after")).toBe("3600");
   });
@@ -109,7 +110,7 @@ describe("signing in by email", () => {
     `${"a".repeat(65)}@example.com`,
     "kim@exämple.com",
   ])("%p is no address", async (email) => {
-    expect(refusal(await ask(email))).toBe("400 invalid_request email");
+    expect(refusal(await requestLink(email))).toBe("400 invalid_request email");
     expect(gateway.mails).toEqual([]);
   });
 
@@ -126,12 +127,12 @@ const OWN = { origin: "http://gateway.test" };
 describe("the session in a cookie", () => {
   const cookieOf = ({ headers }: { headers: Headers }) => headers.get("set-cookie");
   const browserSession = async () => {
-    await ask();
+    await requestLink();
     return cookieOf(await verify(tokenOf(), OWN))!.split(";")[0]!;
   };
 
   test("is given to the gateway's own pages only", async () => {
-    await ask();
+    await requestLink();
     const set = cookieOf(await verify(tokenOf(), OWN));
     expect(set).toMatch(
       /^__Host-session=or-sess-\w{44}; Path=\/; Max-Age=2592000; Secure; HttpOnly; SameSite=Lax$/,
@@ -142,7 +143,7 @@ describe("the session in a cookie", () => {
       { origin: "null" },
       { origin: "http://gateway.test:81" },
     ]) {
-      await ask();
+      await requestLink();
       expect(cookieOf(await verify(tokenOf(), headers as Record<string, string>))).toBeNull();
     }
   });
@@ -300,24 +301,24 @@ describe("claiming by email", () => {
   test("the owner's word takes a claimed balance over, or turns it down", async () => {
     const session = await signIn();
     const own = (await me(session)).balance_id;
-    const [wanted, unwanted] = [await gateway.setUp(), await gateway.setUp()];
-    for (const { key } of [wanted, unwanted]) await claim(key);
-    const say = (method: string, id: string) =>
+    const [expected, unwanted] = [await gateway.setUp(), await gateway.setUp()];
+    for (const { key } of [expected, unwanted]) await claim(key);
+    const decide = (method: string, id: string) =>
       gateway.send(method, `/v1/me/claims/${id}`, { bearer: session });
-    expect((await say("POST", wanted.balance_id)).json.confirmed).toBe(true);
-    expect((await say("DELETE", unwanted.balance_id)).json.confirmed).toBe(false);
+    expect((await decide("POST", expected.balance_id)).json.confirmed).toBe(true);
+    expect((await decide("DELETE", unwanted.balance_id)).json.confirmed).toBe(false);
     expect((await me(session)).account).toMatchObject({
-      balances: expect.arrayContaining([own, wanted.balance_id]),
+      balances: expect.arrayContaining([own, expected.balance_id]),
       claims: [],
     });
-    expect(refusal(await say("POST", unwanted.balance_id))).toBe("400 invalid_request id");
+    expect(refusal(await decide("POST", unwanted.balance_id))).toBe("400 invalid_request id");
     expect(
       (await gateway.send("GET", "/v1/keys", { bearer: session })).json.data.map(
         ({ id }: { id: string }) => id,
       ),
-    ).toEqual([wanted.id]);
-    const headers = { "x-gateway-balance": wanted.balance_id };
-    expect((await me(session, headers)).balance_id).toBe(wanted.balance_id);
+    ).toEqual([expected.id]);
+    const headers = { "x-gateway-balance": expected.balance_id };
+    expect((await me(session, headers)).balance_id).toBe(expected.balance_id);
     expect((await claim(unwanted.key, "other@example.com")).status).toBe(200);
   });
 
@@ -447,8 +448,8 @@ describe("a wallet", () => {
 
 test("wrong signatures are not checked without end, whatever they are sent for", async () => {
   const { key } = await gateway.setUp();
-  const asked = { address: `0x${"ab".repeat(20)}`, chain_id: 1 };
-  const { message } = (await gateway.send("POST", "/v1/auth/wallet", { body: asked })).json;
+  const body = { address: `0x${"ab".repeat(20)}`, chain_id: 1 };
+  const { message } = (await gateway.send("POST", "/v1/auth/wallet", { body: body })).json;
   const wallet = { message, signature: `0x${"12".repeat(65)}` };
   const tries: [string, object][] = [
     ["/v1/me/claim", { wallet }],
@@ -477,7 +478,7 @@ test("wrong recovery secrets are not answered without end, and never lock out th
 });
 
 describe("the operator", () => {
-  const ask = (path: string) => gateway.send("GET", path, { bearer: ADMIN_TOKEN });
+  const read = (path: string) => gateway.send("GET", path, { bearer: ADMIN_TOKEN });
 
   test("finds an account by its address, with what belongs to it and what waits", async () => {
     const { account } = await me(await signIn());
@@ -495,48 +496,48 @@ describe("the operator", () => {
       balance_ids: account.balances,
       claimed_balance_ids: [offered.balance_id],
     };
-    expect((await ask(`/admin/accounts?email=${EMAIL.toUpperCase()}`)).json.data).toEqual([view]);
-    expect((await ask(`/admin/accounts/${account.id}`)).json).toEqual(view);
-    expect((await ask("/admin/accounts?email=nobody@example.com")).json.data).toEqual([]);
-    expect((await ask("/admin/accounts?wallet=0x00")).json.data).toEqual([]);
+    expect((await read(`/admin/accounts?email=${EMAIL.toUpperCase()}`)).json.data).toEqual([view]);
+    expect((await read(`/admin/accounts/${account.id}`)).json).toEqual(view);
+    expect((await read("/admin/accounts?email=nobody@example.com")).json.data).toEqual([]);
+    expect((await read("/admin/accounts?wallet=0x00")).json.data).toEqual([]);
     for (const query of ["", "?email=kim", `?email=${EMAIL}&wallet=0x00`]) {
-      expect(refusal(await ask(`/admin/accounts${query}`))).toBe("400 invalid_request email");
+      expect(refusal(await read(`/admin/accounts${query}`))).toBe("400 invalid_request email");
     }
-    expect(refusal(await ask("/admin/accounts/acct_none"))).toBe("400 invalid_request id");
+    expect(refusal(await read("/admin/accounts/acct_none"))).toBe("400 invalid_request id");
   });
 
   test("sees whose each balance is: the address of its account, and none where there is no account", async () => {
     const { account, balance_id } = await me(await signIn());
     const nobodys = await gateway.setUp();
     await claim(nobodys.key);
-    const rows = (await ask("/admin/balances?limit=200")).json.data;
+    const rows = (await read("/admin/balances?limit=200")).json.data;
     const row = (id: string) => rows.find((one: { id: string }) => one.id === id);
     expect(row(balance_id)).toMatchObject({ account_id: account.id, email: EMAIL, wallet: null });
     // A claim that waits is nobody's word yet.
     expect(row(nobodys.balance_id)).toMatchObject({ account_id: null, email: null, wallet: null });
-    expect((await ask(`/admin/balances/${balance_id}`)).json).toMatchObject({ email: EMAIL, wallet: null });
+    expect((await read(`/admin/balances/${balance_id}`)).json).toMatchObject({ email: EMAIL, wallet: null });
   });
 
   test("suspends and unsuspends it, and reads later who did so, when and why", async () => {
     const bearer = await signIn();
     const { account, balance_id } = await me(bearer);
-    const say = (what: string, body: object) =>
+    const send = (what: string, body: object) =>
       gateway.send("POST", `/admin/accounts/${account.id}/${what}`, { bearer: ADMIN_TOKEN, body });
-    const suspended = await say("suspend", { reason: "chargeback", by: "kim", note: "case 7" });
+    const suspended = await send("suspend", { reason: "chargeback", by: "kim", note: "case 7" });
     expect(suspended.json).toEqual({ id: account.id, suspended: "chargeback", balance_ids: [balance_id] });
     expect((await me(bearer)).account.suspended).toBe("chargeback");
     const since = (await me(bearer)).suspended_at;
     clock.advance(MINUTE);
     expect((await me(bearer)).suspended_at).toBe(since);
     expect(since).toBe(new Date(clock.now() - MINUTE).toISOString());
-    expect((await say("unsuspend", {})).json.suspended).toBeNull();
+    expect((await send("unsuspend", {})).json.suspended).toBeNull();
     expect((await me(bearer)).suspended).toBeNull();
     const at = (ms: number) => new Date(clock.now() - ms).toISOString();
-    expect((await ask(`/admin/accounts/${account.id}/suspensions`)).json.data).toEqual([
+    expect((await read(`/admin/accounts/${account.id}/suspensions`)).json.data).toEqual([
       { at: at(0), reason: null, by: "admin", note: null },
       { at: at(MINUTE), reason: "chargeback", by: "kim", note: "case 7" },
     ]);
-    expect(refusal(await say("suspend", { reason: "mood" }))).toBe("400 invalid_request reason");
-    expect(refusal(await say("unsuspend", { reason: "mood" }))).toBe("400 invalid_request reason");
+    expect(refusal(await send("suspend", { reason: "mood" }))).toBe("400 invalid_request reason");
+    expect(refusal(await send("unsuspend", { reason: "mood" }))).toBe("400 invalid_request reason");
   });
 });

@@ -176,11 +176,11 @@ describe("a body", () => {
   test("that its client keeps back until it is asked for is asked for", async () => {
     const client = new RawClient(gateway.port);
     await client.write(head("/v1/responses", "Expect: 100-continue", "Content-Length: 6"));
-    const asked = await client.until((text) => text.endsWith("\r\n\r\n"));
-    expect(asked).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    const received = await client.until((text) => text.endsWith("\r\n\r\n"));
+    expect(received).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     await client.write("prompt");
-    const text = await client.until((all) => whole(all.slice(asked.length)));
-    expect(readResponse(text.slice(asked.length)).status).toBe(200);
+    const text = await client.until((all) => whole(all.slice(received.length)));
+    expect(readResponse(text.slice(received.length)).status).toBe(200);
     client.leave();
   });
 
@@ -251,7 +251,7 @@ describe("a body", () => {
 });
 
 describe("a request that is not as it should be", () => {
-  const ask = async (text: string) => {
+  const send = async (text: string) => {
     const client = new RawClient(gateway.port);
     await client.write(text);
     const answer = readResponse(await client.until(whole));
@@ -260,7 +260,7 @@ describe("a request that is not as it should be", () => {
   };
 
   test("with two Host headers is refused", async () => {
-    const { status, headers, body } = await ask(
+    const { status, headers, body } = await send(
       `GET /v1/me HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\nAuthorization: Bearer ${key}\r\n\r\n`,
     );
     expect(status).toBe(400);
@@ -272,7 +272,7 @@ describe("a request that is not as it should be", () => {
     "from a client that calls the gateway %p finds its endpoint",
     async (name) => {
       for (const path of ["/v1/me", "/v1/models/test/one", "/v1/v1/me"]) {
-        const { status } = await ask(
+        const { status } = await send(
           `GET ${path} HTTP/1.1\r\nHost: ${name}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
         );
         expect([path, status]).toEqual([path, 200]);
@@ -284,7 +284,7 @@ describe("a request that is not as it should be", () => {
     "from a client that calls the gateway %p, which is no name, is answered like any other",
     async (name) => {
       const get = (path: string) =>
-        ask(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+        send(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
       expect((await get("/v1/receipts?limit=1")).status).toBe(200);
       for (const path of ["/nowhere", "/v1/embeddings", "/v1/receipts?limit=x"]) {
         const { status, headers, body } = await get(path);
@@ -304,13 +304,15 @@ describe("a request that is not as it should be", () => {
   ])(
     "from a client that calls the gateway %p, which is short, finds only what has the path: not %s",
     async (name, path) => {
-      const { status, body } = await ask(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\n\r\n`);
+      const { status, body } = await send(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\n\r\n`);
       expect([status, JSON.parse(body).error?.code]).toEqual([400, "unsupported_endpoint"]);
     },
   );
 
   test("without a host, as HTTP/1.0 allows, is served", async () => {
-    const { status } = await ask(`GET /v1/receipts?limit=1 HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+    const { status } = await send(
+      `GET /v1/receipts?limit=1 HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    );
     expect(status).toBe(200);
   });
 
@@ -328,7 +330,7 @@ describe("a request that is not as it should be", () => {
     ["OPTIONS", "/v1/auth/email", "invalid_request", "POST"],
   ];
   test.each(elsewhere)("%s %s is %s", async (method, path, code, allow) => {
-    const { status, headers, body } = await ask(
+    const { status, headers, body } = await send(
       `${method} ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: 0\r\n\r\n`,
     );
     expect(status).toBe(400);
@@ -345,7 +347,7 @@ describe("a request that is not as it should be", () => {
     "an upgrade of %s to WebSocket is 426, with which Codex goes on over HTTP at once",
     async (path) => {
       for (const authorization of [`Authorization: Bearer ${key}\r\n`, ""]) {
-        const { status, headers, body } = await ask(
+        const { status, headers, body } = await send(
           `GET ${path} HTTP/1.1\r\nHost: gateway.test\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${authorization}\r\n`,
         );
         expect(status).toBe(426);
@@ -402,7 +404,7 @@ describe("a request that is not as it should be", () => {
       },
     });
     for (const path of ["/v1/embeddings", "/v1/me", "/"]) {
-      const { status, headers, body } = await ask(
+      const { status, headers, body } = await send(
         `GET ${path} HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer ${key}\r\n\r\n`,
       );
       expect([path, status]).toEqual([path, 500]);

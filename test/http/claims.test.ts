@@ -16,9 +16,9 @@ beforeEach(() => {
 afterEach(() => gateway.stop());
 
 type Sent = Awaited<ReturnType<TestGateway["send"]>>;
-const said = ({ status, json }: Sent) =>
+const summary = ({ status, json }: Sent) =>
   status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
-const ask = (email = VICTIM) => gateway.send("POST", "/v1/auth/email", { body: { email } });
+const requestLink = (email = VICTIM) => gateway.send("POST", "/v1/auth/email", { body: { email } });
 const verify = (token: string) => gateway.send("POST", "/v1/auth/email/verify", { body: { token } });
 const tokens = (to: string, about: RegExp) =>
   gateway.mails
@@ -31,7 +31,7 @@ const claim = (bearer: string, email = VICTIM, more: object = {}) =>
 const undo = (bearer: string) => gateway.send("DELETE", "/v1/me/claim", { bearer });
 
 async function signIn(email = VICTIM): Promise<string> {
-  await ask(email);
+  await requestLink(email);
   return (await verify(tokens(email, /sign-in/).at(-1)!)).json.session;
 }
 
@@ -52,15 +52,15 @@ async function takeOver(bearer: string): Promise<{ session: string; account_id: 
 
 describe("a stranger's balance", () => {
   test("never becomes somebody's by an ordinary link, and its claim is mailed whatever else was", async () => {
-    for (let turn = 0; turn < 5; turn++) await ask();
+    for (let turn = 0; turn < 5; turn++) await requestLink();
     const stranger = await gateway.setUp();
-    expect(said(await claim(stranger.key))).toBe("200");
+    expect(summary(await claim(stranger.key))).toBe("200");
     expect(tokens(VICTIM, /claimed/).length).toBe(1);
     const { session } = (await verify(tokens(VICTIM, /sign-in/)[0]!)).json;
     const { balance_id, account } = await me(session);
     expect(account.balances).toEqual([balance_id]);
     expect(balance_id).not.toBe(stranger.balance_id);
-    expect(said(await gateway.send("GET", `/v1/keys/${stranger.id}`, { bearer: session }))).toBe(
+    expect(summary(await gateway.send("GET", `/v1/keys/${stranger.id}`, { bearer: session }))).toBe(
       "400 invalid_request id",
     );
   });
@@ -87,10 +87,10 @@ describe("a stranger's balance", () => {
       },
     ]);
     const confirm = () => gateway.send("POST", `/v1/me/claims/${balance_id}`, { bearer: session });
-    expect([said(await confirm()), said(await confirm())]).toEqual(["200", "200"]);
+    expect([summary(await confirm()), summary(await confirm())]).toEqual(["200", "200"]);
     expect((await waiting()).json.data).toEqual([]);
     expect((await me(session, { "x-gateway-balance": balance_id })).balance_usd).toBe(5);
-    expect(said(await gateway.send("GET", "/v1/me/claims", { bearer: key }))).toBe(
+    expect(summary(await gateway.send("GET", "/v1/me/claims", { bearer: key }))).toBe(
       "400 invalid_request null",
     );
   });
@@ -98,7 +98,7 @@ describe("a stranger's balance", () => {
   test("a link says whom it signs in and what it takes over, as often as one asks, and is not used up", async () => {
     const { key, balance_id } = await gateway.setUp();
     await claim(key);
-    await ask();
+    await requestLink();
     const preview = async (token: string) =>
       gateway.send("POST", "/v1/auth/email/preview", { body: { token } });
     const [claims, ordinary] = [tokens(VICTIM, /claimed/)[0]!, tokens(VICTIM, /sign-in/)[0]!];
@@ -111,10 +111,10 @@ describe("a stranger's balance", () => {
       });
       expect((await preview(ordinary)).json.claimed_balance_id).toBeNull();
     }
-    expect(said(await verify(claims))).toBe("200");
-    expect(said(await preview(claims))).toBe("400 invalid_request token");
+    expect(summary(await verify(claims))).toBe("200");
+    expect(summary(await preview(claims))).toBe("400 invalid_request token");
     clock.advance(15 * MINUTE);
-    expect(said(await preview(ordinary))).toBe("400 invalid_request token");
+    expect(summary(await preview(ordinary))).toBe("400 invalid_request token");
   });
 });
 
@@ -126,10 +126,10 @@ describe("who may claim", () => {
     const rotated = (await gateway.send("POST", `/v1/keys/${made.id}/rotate`, { bearer: made.key })).json;
     for (const { key } of [made, rotated]) {
       const { claimed, session } = await takeOver(key);
-      expect(said(claimed)).toBe("400 invalid_request null");
+      expect(summary(claimed)).toBe("400 invalid_request null");
       expect(claimed.json.error.message).toContain("made by the owner");
       expect((await me(session)).account.balances).not.toContain(balance_id);
-      expect(said(await claim(key))).toBe("400 invalid_request null");
+      expect(summary(await claim(key))).toBe("400 invalid_request null");
     }
     expect((await me(recovery_secret)).account).toBeNull();
   });
@@ -140,14 +140,14 @@ describe("who may claim", () => {
     const third = (
       await gateway.send("POST", `/v1/keys/${second.id}/rotate`, { bearer: first.recovery_secret })
     ).json;
-    expect(said(await claim(second.key))).toBe("401 invalid_api_key null");
-    expect(said(await claim(third.key))).toBe("200");
+    expect(summary(await claim(second.key))).toBe("401 invalid_api_key null");
+    expect(summary(await claim(third.key))).toBe("200");
   });
 
   test("an account's own balance has nobody who could", async () => {
     const bearer = await signIn();
     const { key } = (await gateway.send("POST", "/v1/keys", { bearer })).json;
-    expect(said(await claim(key, "lee@example.com"))).toBe("400 invalid_request null");
+    expect(summary(await claim(key, "lee@example.com"))).toBe("400 invalid_request null");
   });
 });
 
@@ -159,7 +159,7 @@ describe("taking a claim back", () => {
     expect((await me(key)).account).toBeNull();
     const { session } = (await verify(tokens("mistyped@example.com", /claimed/)[0]!)).json;
     expect((await me(session)).account.balances).not.toContain(balance_id);
-    expect(said(await claim(key, VICTIM, { recovery_secret }))).toBe("200");
+    expect(summary(await claim(key, VICTIM, { recovery_secret }))).toBe("200");
   });
 
   test("the recovery secret undoes one that took effect for seven days, and the session has nothing of it", async () => {
@@ -168,7 +168,7 @@ describe("taking a claim back", () => {
     const named = { "x-gateway-balance": balance_id };
     const asThief = (method: string, path: string) =>
       gateway.send(method, path, { bearer: thief.session, headers: named });
-    expect(said(await asThief("GET", `/v1/keys/${id}`))).toBe("200");
+    expect(summary(await asThief("GET", `/v1/keys/${id}`))).toBe("200");
     expect((await me(recovery_secret)).account.undo_until).toBe(
       new Date(clock.now() + 7 * DAY).toISOString(),
     );
@@ -179,15 +179,15 @@ describe("taking a claim back", () => {
       ["POST", "/v1/keys"],
       ["GET", `/v1/keys/${id}`],
     ] as const) {
-      expect(said(await asThief(method, path))).toBe("400 invalid_request x-gateway-balance");
+      expect(summary(await asThief(method, path))).toBe("400 invalid_request x-gateway-balance");
     }
-    expect(said(await gateway.send("GET", `/v1/keys/${id}`, { bearer: thief.session }))).toBe(
+    expect(summary(await gateway.send("GET", `/v1/keys/${id}`, { bearer: thief.session }))).toBe(
       "400 invalid_request id",
     );
     expect((await me(thief.session)).account.balances).not.toContain(balance_id);
     expect((await me(key)).account).toBeNull();
-    expect(said(await undo(recovery_secret))).toBe("400 invalid_request null");
-    expect(said(await claim(key, VICTIM, { recovery_secret }))).toBe("200");
+    expect(summary(await undo(recovery_secret))).toBe("400 invalid_request null");
+    expect(summary(await claim(key, VICTIM, { recovery_secret }))).toBe("200");
   });
 
   test("ends the keys that the account's sessions made meanwhile, and no others", async () => {
@@ -228,18 +228,18 @@ describe("taking a claim back", () => {
         body: { balance_id: balance },
       });
     clock.advance(7 * DAY);
-    expect(said(await undo(recovery_secret))).toBe("400 invalid_request null");
+    expect(summary(await undo(recovery_secret))).toBe("400 invalid_request null");
     expect((await me(recovery_secret)).account.undo_until).toBeUndefined();
     expect((await detach()).json).toMatchObject({ account_id, balance_id, detached: true });
     expect((await me(session)).account.balances).not.toContain(balance_id);
     expect((await me(recovery_secret)).account).toBeNull();
     const waiting = (await claim(key, VICTIM, { recovery_secret })).json.account_id;
-    expect(said(await detach(account_id))).toBe("400 invalid_request balance_id");
-    expect(said(await detach(waiting))).toBe("200");
+    expect(summary(await detach(account_id))).toBe("400 invalid_request balance_id");
+    expect(summary(await detach(waiting))).toBe("200");
     expect((await me(key)).account).toBeNull();
     const own = (await me(session)).balance_id;
-    expect(said(await detach(account_id, own))).toBe("400 invalid_request balance_id");
-    expect(said(await detach(account_id, "bal_none"))).toBe("400 invalid_request balance_id");
+    expect(summary(await detach(account_id, own))).toBe("400 invalid_request balance_id");
+    expect(summary(await detach(account_id, "bal_none"))).toBe("400 invalid_request balance_id");
   });
 
   test("is no way out of a suspension, except by the operator's word", async () => {
@@ -248,8 +248,8 @@ describe("taking a claim back", () => {
     const admin = (what: string, body: object) =>
       gateway.send("POST", `/admin/accounts/${account_id}/${what}`, { bearer: ADMIN_TOKEN, body });
     await admin("suspend", { reason: "sanctions" });
-    expect(said(await undo(recovery_secret))).toBe("403 account_suspended null");
-    expect(said(await admin("detach", { balance_id }))).toBe("200");
+    expect(summary(await undo(recovery_secret))).toBe("403 account_suspended null");
+    expect(summary(await admin("detach", { balance_id }))).toBe("200");
     expect((await me(key)).suspended).toBeNull();
   });
 
@@ -258,7 +258,7 @@ describe("taking a claim back", () => {
     const { session } = await takeOver(key);
     gateway.db.run("DELETE FROM balances WHERE setup_key IS NULL");
     expect((await me(session)).balance_id).toBe(balance_id);
-    expect(said(await undo(recovery_secret))).toBe("200");
+    expect(summary(await undo(recovery_secret))).toBe("200");
     const { account, balance_id: own } = await me(session);
     expect(account.balances).toEqual([own]);
     expect(own).not.toBe(balance_id);
@@ -268,8 +268,8 @@ describe("taking a claim back", () => {
     const { key } = await gateway.setUp();
     await claim(key);
     const session = await signIn("lee@example.com");
-    for (const bearer of [key, session]) expect(said(await undo(bearer))).toBe("400 invalid_request null");
-    expect(said(await undo(`or-rec-${"1".repeat(44)}`))).toBe("401 invalid_api_key null");
-    expect(said(await gateway.send("DELETE", "/v1/me/claim"))).toBe("401 missing_api_key null");
+    for (const bearer of [key, session]) expect(summary(await undo(bearer))).toBe("400 invalid_request null");
+    expect(summary(await undo(`or-rec-${"1".repeat(44)}`))).toBe("401 invalid_api_key null");
+    expect(summary(await gateway.send("DELETE", "/v1/me/claim"))).toBe("401 missing_api_key null");
   });
 });

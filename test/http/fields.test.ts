@@ -93,17 +93,17 @@ test("whoever sends no credential, or one of another kind, is told only that, wh
 });
 
 describe("a media type that is asked for", () => {
-  const asked = (accept: string) =>
+  const withAccept = (accept: string) =>
     accepts(new Request("http://gateway.test", { headers: { accept } }), "application/jose");
   test.each([
     ["application/jose", true],
     ["text/html, Application/JOSE ; q=0.5", true],
     ["application/jose;q=0", false],
     ["application/json, */*", false],
-  ])("%s", (accept, is) => expect(asked(accept)).toBe(is));
+  ])("%s", (accept, is) => expect(withAccept(accept)).toBe(is));
 
   // Some kilobytes of spaces, from anybody with a key, once took a third of a second.
   test("is found in the time that the header's length takes", () => {
-    for (let n = 0; n < 100; n++) expect(asked(`a${" ".repeat(15_000)}b, application/jose`)).toBe(true);
+    for (let n = 0; n < 100; n++) expect(withAccept(`a${" ".repeat(15_000)}b, application/jose`)).toBe(true);
   });
 });

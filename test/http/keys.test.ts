@@ -379,10 +379,10 @@ describe("keys that nobody pays for", () => {
 
   test("are bounded an hour and network, over all of its balances", async () => {
     const balances = await Promise.all(Array.from({ length: 4 }, () => gateway.setUp()));
-    const ask = balances.flatMap(({ recovery_secret }) =>
+    const requests = balances.flatMap(({ recovery_secret }) =>
       Array.from({ length: 40 }, () => post("/v1/keys", recovery_secret, "192.0.2.77")),
     );
-    expect(await codes(ask)).toEqual({ 201: 120, 429: 40 });
+    expect(await codes(requests)).toEqual({ 201: 120, 429: 40 });
     const [{ id, recovery_secret, balance_id }] = balances as [Awaited<ReturnType<typeof gateway.setUp>>];
     expect((await post(`/v1/keys/${id}/rotate`, recovery_secret, "192.0.2.77")).status).toBe(429);
     expect((await gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret })).status).toBe(200);

@@ -126,22 +126,22 @@ test("is made once for all who ask within seconds, and again after that", async 
   const clock = new ManualClock();
   const timed = new TestGateway({ clock });
   timed.settings.catalogIsPublic = true;
-  let asked = 0;
+  let requests = 0;
   const { health } = timed.deps;
   const usable = health.usable.bind(health);
   health.usable = (route) => {
-    asked += 1;
+    requests += 1;
     return usable(route);
   };
   try {
     await timed.send("GET", "/models");
-    const once = asked;
+    const once = requests;
     expect(once).toBeGreaterThan(0);
     await timed.send("GET", "/models");
-    expect(asked).toBe(once);
+    expect(requests).toBe(once);
     clock.advance(5_001);
     await timed.send("GET", "/models");
-    expect(asked).toBe(2 * once);
+    expect(requests).toBe(2 * once);
   } finally {
     await timed.stop();
   }

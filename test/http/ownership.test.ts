@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => gateway.stop());
 
 type Sent = Awaited<ReturnType<TestGateway["send"]>>;
-const said = ({ status, json }: Sent) =>
+const summary = ({ status, json }: Sent) =>
   status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
 const newest = () => /#signin=(\S+)/.exec(gateway.mails.at(-1)!.text)![1]!;
 const verify = (token: string) => gateway.send("POST", "/v1/auth/email/verify", { body: { token } });
@@ -23,9 +23,9 @@ async function signIn(email = KIM): Promise<string> {
   await gateway.send("POST", "/v1/auth/email", { body: { email } });
   return (await verify(newest())).json.session;
 }
-const ask = (bearer: string, headers: Record<string, string> = {}) =>
+const send = (bearer: string, headers: Record<string, string> = {}) =>
   gateway.send("GET", "/v1/me", { bearer, headers });
-const me = async (bearer: string) => (await ask(bearer)).json;
+const me = async (bearer: string) => (await send(bearer)).json;
 const replace = (bearer: string, balance?: string) =>
   gateway.send("POST", "/v1/me/recovery", {
     bearer,
@@ -54,18 +54,18 @@ describe("replacing the recovery secret", () => {
       recovery_url: `http://gateway.test/dashboard#recover=${json.recovery_secret}`,
     });
     expect((await me(json.recovery_secret)).balance_id).toBe(balance_id);
-    const refusal = await ask(old);
-    expect(said(refusal)).toBe("401 invalid_api_key null");
+    const refusal = await send(old);
+    expect(summary(refusal)).toBe("401 invalid_api_key null");
     expect(refusal.json.error.message).toStartWith("Incorrect recovery secret provided");
-    expect(said(await replace(old))).toBe("401 invalid_api_key null");
+    expect(summary(await replace(old))).toBe("401 invalid_api_key null");
   });
 
   test("of two at once with one secret, one wins", async () => {
     const { recovery_secret } = await gateway.setUp();
     const both = await Promise.all([replace(recovery_secret), replace(recovery_secret)]);
-    expect(both.map(said).toSorted()).toEqual(["200", "401 invalid_api_key null"]);
+    expect(both.map(summary).toSorted()).toEqual(["200", "401 invalid_api_key null"]);
     const { json } = both.find(({ status }) => status === 200)!;
-    expect(said(await ask(json.recovery_secret))).toBe("200");
+    expect(summary(await send(json.recovery_secret))).toBe("200");
   });
 
   test("by a session: for the account's own balance, which had none, and for the one that it names", async () => {
@@ -74,24 +74,24 @@ describe("replacing the recovery secret", () => {
     expect((await me(own.recovery_secret)).balance_id).toBe((await me(session)).balance_id);
     const named = (await replace(session, balance_id)).json;
     expect((await me(named.recovery_secret)).balance_id).toBe(balance_id);
-    expect(said(await ask(recovery_secret))).toBe("401 invalid_api_key null");
-    expect(said(await ask(own.recovery_secret))).toBe("200");
+    expect(summary(await send(recovery_secret))).toBe("401 invalid_api_key null");
+    expect(summary(await send(own.recovery_secret))).toBe("200");
     const stranger = await signIn("lee@example.com");
-    expect(said(await replace(stranger, balance_id))).toBe("400 invalid_request x-gateway-balance");
+    expect(summary(await replace(stranger, balance_id))).toBe("400 invalid_request x-gateway-balance");
   });
 
   test("not by a key", async () => {
-    expect(said(await replace((await gateway.setUp()).key))).toBe("400 invalid_request null");
+    expect(summary(await replace((await gateway.setUp()).key))).toBe("400 invalid_request null");
   });
 
   test("a session that replaced it does not shut out the secret that undoes the claim, which is the secret again", async () => {
     const { session, balance_id, recovery_secret: first } = await claimed();
     const second = (await replace(session, balance_id)).json.recovery_secret;
     const third = (await replace(session, balance_id)).json.recovery_secret;
-    expect(said(await undo(third))).toBe("400 invalid_request null");
-    expect(said(await undo(second))).toBe("401 invalid_api_key null");
-    expect(said(await undo(first))).toBe("200");
-    expect([said(await ask(third)), (await me(first)).balance_id]).toEqual([
+    expect(summary(await undo(third))).toBe("400 invalid_request null");
+    expect(summary(await undo(second))).toBe("401 invalid_api_key null");
+    expect(summary(await undo(first))).toBe("200");
+    expect([summary(await send(third)), (await me(first)).balance_id]).toEqual([
       "401 invalid_api_key null",
       balance_id,
     ]);
@@ -102,20 +102,23 @@ describe("replacing the recovery secret", () => {
     const { session, account_id, balance_id, recovery_secret: first } = await claimed();
     const second = (await replace(session, balance_id)).json.recovery_secret;
     clock.advance(7 * DAY);
-    expect(said(await undo(first))).toBe("401 invalid_api_key null");
+    expect(summary(await undo(first))).toBe("401 invalid_api_key null");
     const detached = await gateway.send("POST", `/admin/accounts/${account_id}/detach`, {
       bearer: ADMIN_TOKEN,
       body: { balance_id },
     });
-    expect(said(detached)).toBe("200");
-    expect([said(await ask(second)), said(await ask(first))]).toEqual(["401 invalid_api_key null", "200"]);
+    expect(summary(detached)).toBe("200");
+    expect([summary(await send(second)), summary(await send(first))]).toEqual([
+      "401 invalid_api_key null",
+      "200",
+    ]);
   });
 
   test("a secret that replaced itself undoes the claim in its place", async () => {
     const { recovery_secret: first } = await claimed();
     const second = (await replace(first)).json.recovery_secret;
-    expect(said(await undo(first))).toBe("401 invalid_api_key null");
-    expect(said(await undo(second))).toBe("200");
+    expect(summary(await undo(first))).toBe("401 invalid_api_key null");
+    expect(summary(await undo(second))).toBe("200");
   });
 });
 
@@ -141,15 +144,15 @@ describe("sessions", () => {
       expires_at: new Date(Date.parse(signed_in_at) + 30 * DAY).toISOString(),
       current: true,
     });
-    expect(said(await endOne(stranger, seen[0]!.id))).toBe("400 invalid_request id");
+    expect(summary(await endOne(stranger, seen[0]!.id))).toBe("400 invalid_request id");
     expect((await endOne(first, seen[0]!.id)).json).toEqual({ id: seen[0]!.id, ended: true });
-    expect(said(await ask(second))).toBe("401 invalid_api_key null");
-    expect(said(await endOne(first, seen[0]!.id))).toBe("400 invalid_request id");
+    expect(summary(await send(second))).toBe("401 invalid_api_key null");
+    expect(summary(await endOne(first, seen[0]!.id))).toBe("400 invalid_request id");
     await signIn();
     const all = await gateway.send("DELETE", "/v1/auth/sessions", { bearer: first });
     expect(all.json).toEqual({ ended: 2 });
-    expect(said(await ask(first))).toBe("401 invalid_api_key null");
-    expect(said(await ask(stranger))).toBe("200");
+    expect(summary(await send(first))).toBe("401 invalid_api_key null");
+    expect(summary(await send(stranger))).toBe("200");
     expect((await list(await signIn())).length).toBe(1);
   });
 
@@ -168,7 +171,7 @@ describe("sessions", () => {
     const { key, recovery_secret } = await gateway.setUp();
     for (const bearer of [key, recovery_secret]) {
       for (const method of ["GET", "DELETE"]) {
-        expect(said(await gateway.send(method, "/v1/auth/sessions", { bearer }))).toBe(
+        expect(summary(await gateway.send(method, "/v1/auth/sessions", { bearer }))).toBe(
           "400 invalid_request null",
         );
       }
@@ -187,9 +190,9 @@ describe("deleting", () => {
     const link = newest();
     const waiting = await gateway.setUp();
     await gateway.send("POST", "/v1/me/claim", { bearer: waiting.key, body: { email: KIM } });
-    await ask(key);
+    await send(key);
     for (const confirm of ["", balance_id, "yes"]) {
-      expect(said(await end(session, confirm))).toBe("400 invalid_request confirm");
+      expect(summary(await end(session, confirm))).toBe("400 invalid_request confirm");
     }
     const { json } = await end(session, account_id);
     expect(json).toEqual({
@@ -199,9 +202,9 @@ describe("deleting", () => {
       detached_balance_ids: [],
     });
     for (const bearer of [session, other, key, second, recovery_secret]) {
-      expect(said(await ask(bearer))).toBe("401 invalid_api_key null");
+      expect(summary(await send(bearer))).toBe("401 invalid_api_key null");
     }
-    expect(said(await verify(link))).toBe("400 invalid_request token");
+    expect(summary(await verify(link))).toBe("400 invalid_request token");
     expect((await me(waiting.key)).account).toBeNull();
     for (const table of ["accounts", "sign_in_links", "claims", "sessions"]) {
       const rows = JSON.stringify(gateway.db.query(`SELECT * FROM ${table}`).all());
@@ -225,26 +228,26 @@ describe("deleting", () => {
     expect(json.detached_balance_ids).toEqual([balance_id]);
     expect(json.closed_balance_ids).toEqual([expect.not.stringMatching(balance_id)]);
     expect((await me(key)).account).toBeNull();
-    expect(said(await ask(recovery_secret))).toBe("200");
+    expect(summary(await send(recovery_secret))).toBe("200");
   });
 
   test("a balance without an account, by its recovery secret; a claim that waits ends with it", async () => {
     const { key, recovery_secret, balance_id } = await gateway.setUp();
     await gateway.send("POST", "/v1/me/claim", { bearer: key, body: { email: KIM } });
-    expect(said(await end(recovery_secret, "bal_other"))).toBe("400 invalid_request confirm");
+    expect(summary(await end(recovery_secret, "bal_other"))).toBe("400 invalid_request confirm");
     expect((await end(recovery_secret, balance_id)).json.closed_balance_ids).toEqual([balance_id]);
     for (const bearer of [key, recovery_secret]) {
-      expect(said(await ask(bearer))).toBe("401 invalid_api_key null");
+      expect(summary(await send(bearer))).toBe("401 invalid_api_key null");
     }
     expect((await me(await signIn())).account.claims).toEqual([]);
   });
 
   test("not what belongs to an account by its recovery secret, nor anything by a key", async () => {
     const { key, recovery_secret, balance_id } = await claimed();
-    expect(said(await end(recovery_secret, balance_id))).toBe("400 invalid_request null");
-    expect(said(await end(key, balance_id))).toBe("400 invalid_request null");
+    expect(summary(await end(recovery_secret, balance_id))).toBe("400 invalid_request null");
+    expect(summary(await end(key, balance_id))).toBe("400 invalid_request null");
     clock.advance(7 * DAY);
-    expect(said(await end(recovery_secret, balance_id))).toBe("400 invalid_request null");
+    expect(summary(await end(recovery_secret, balance_id))).toBe("400 invalid_request null");
   });
 
   test("is no way out of a suspension", async () => {
@@ -254,8 +257,8 @@ describe("deleting", () => {
       const body = { reason: "chargeback" };
       await gateway.send("POST", `/admin/accounts/${id}/suspend`, { bearer: ADMIN_TOKEN, body });
     }
-    expect(said(await end(session, account_id))).toBe("403 account_suspended null");
-    expect(said(await end(free.recovery_secret, free.balance_id))).toBe("403 account_suspended null");
+    expect(summary(await end(session, account_id))).toBe("403 account_suspended null");
+    expect(summary(await end(free.recovery_secret, free.balance_id))).toBe("403 account_suspended null");
   });
 });
 
@@ -267,7 +270,7 @@ describe("a body that is sent slowly", () => {
     const head = [`${method} ${path} HTTP/1.1`, "Host: gateway.test", ...headers];
     await client.write(`${head.join("\r\n")}\r\nContent-Length: ${body.length}\r\n\r\n{`);
     await letInBefore();
-    expect(said(await meanwhile())).toBe("200");
+    expect(summary(await meanwhile())).toBe("200");
     await client.write(body.slice(1));
     const { status, body: answered } = readResponse(await client.until(whole));
     return `${status} ${JSON.parse(answered).error?.code}`;

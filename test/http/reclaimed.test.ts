@@ -16,7 +16,7 @@ afterEach(() => gateway.stop());
 type SetUp = Awaited<ReturnType<TestGateway["setUp"]>>;
 type Options = Parameters<TestGateway["send"]>[2];
 const send = (method: string, path: string, options?: Options) => gateway.send(method, path, options);
-const said = ({ status, json }: Awaited<ReturnType<typeof send>>) =>
+const summary = ({ status, json }: Awaited<ReturnType<typeof send>>) =>
   status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
 const status = async (bearer: string) => (await send("GET", "/v1/me", { bearer })).status;
 const undo = (bearer: string, body?: object) =>
@@ -97,7 +97,7 @@ describe.each(["undo", "detach"] as const)("%s of a claim", (how) => {
     const { account_id } = await takeOver(owner);
     await takeBack(owner, account_id);
     for (const claimed of [await claimByWallet(owner.key), await claimByEmail(owner.key)]) {
-      expect(said(claimed)).toBe("400 invalid_request recovery_secret");
+      expect(summary(claimed)).toBe("400 invalid_request recovery_secret");
       expect(claimed.json.error.message).toContain("`recovery_secret`");
     }
     expect((await send("GET", "/v1/me", { bearer: owner.key })).json).toMatchObject({
@@ -113,11 +113,13 @@ describe.each(["undo", "detach"] as const)("%s of a claim", (how) => {
     await takeBack(owner, thief.account_id);
     const { key } = await keyMade(owner.recovery_secret);
     for (const recovery_secret of [thief.recovery, `or-rec-${"1".repeat(44)}`]) {
-      expect(said(await claimByWallet(key, { recovery_secret }))).toBe("400 invalid_request recovery_secret");
+      expect(summary(await claimByWallet(key, { recovery_secret }))).toBe(
+        "400 invalid_request recovery_secret",
+      );
     }
-    expect(said(await claimByWallet(key))).toBe("400 invalid_request null");
+    expect(summary(await claimByWallet(key))).toBe("400 invalid_request null");
     const { recovery_secret } = owner;
-    expect(said(await claimByWallet(key, { recovery_secret }))).toBe("200");
+    expect(summary(await claimByWallet(key, { recovery_secret }))).toBe("200");
     expect((await send("GET", "/v1/me", { bearer: key })).json).toMatchObject({
       account: { confirmed: true },
       reclaimed: false,
@@ -125,7 +127,7 @@ describe.each(["undo", "detach"] as const)("%s of a claim", (how) => {
     // The next claim is another root.
     const undone = await undo(recovery_secret);
     expect(undone.json.live_keys.map(({ id }: { id: string }) => id)).toHaveLength(1);
-    expect(said(await claimByWallet(key, { recovery_secret }))).toBe("200");
+    expect(summary(await claimByWallet(key, { recovery_secret }))).toBe("200");
   });
 
   test("with `revoke_keys` ends all keys", async () => {
@@ -142,7 +144,7 @@ describe.each(["undo", "detach"] as const)("%s of a claim", (how) => {
   test("whose body is not understood changes nothing", async () => {
     const owner = await gateway.setUp();
     const { account_id } = await takeOver(owner);
-    expect(said(await takeBack(owner, account_id, { revoke_keys: "yes" }))).toBe(
+    expect(summary(await takeBack(owner, account_id, { revoke_keys: "yes" }))).toBe(
       "400 invalid_request revoke_keys",
     );
     expect((await send("GET", "/v1/me", { bearer: owner.key })).json.account.id).toBe(account_id);
@@ -153,9 +155,9 @@ test("withdrawing a claim that waits takes the word of the key, too", async () =
   const owner = await gateway.setUp();
   await claimByEmail(owner.key);
   expect((await undo(owner.recovery_secret)).json).toMatchObject({ withdrawn: true, has_more: false });
-  expect(said(await claimByEmail(owner.key))).toBe("400 invalid_request recovery_secret");
+  expect(summary(await claimByEmail(owner.key))).toBe("400 invalid_request recovery_secret");
   const { recovery_secret } = owner;
-  expect(said(await claimByEmail(owner.key, { recovery_secret }))).toBe("200");
+  expect(summary(await claimByEmail(owner.key, { recovery_secret }))).toBe("200");
 });
 
 test("a claim that its address declines, or that lapses, leaves the key its word", async () => {
@@ -166,10 +168,10 @@ test("a claim that its address declines, or that lapses, leaves the key its word
     gateway.mails.findLast(({ subject }) => /sign-in/.test(subject))!.text,
   )![1]!;
   const { session } = (await send("POST", "/v1/auth/email/verify", { body: { token } })).json;
-  expect(said(await send("DELETE", `/v1/me/claims/${balance_id}`, { bearer: session }))).toBe("200");
-  expect(said(await claimByEmail(key))).toBe("200");
+  expect(summary(await send("DELETE", `/v1/me/claims/${balance_id}`, { bearer: session }))).toBe("200");
+  expect(summary(await claimByEmail(key))).toBe("200");
   clock.advance(7 * DAY);
-  expect(said(await claimByEmail(key))).toBe("200");
+  expect(summary(await claimByEmail(key))).toBe("200");
 });
 
 test("an account that is deleted within the week leaves its balance to the recovery secret", async () => {
@@ -177,10 +179,10 @@ test("an account that is deleted within the week leaves its balance to the recov
   const thief = await takeOver(owner);
   const { key } = await keyMade(thief.recovery);
   const body = { confirm: thief.account_id };
-  expect(said(await send("DELETE", "/v1/me", { bearer: thief.session, body }))).toBe("200");
+  expect(summary(await send("DELETE", "/v1/me", { bearer: thief.session, body }))).toBe("200");
   expect([await status(key), await status(thief.recovery)]).toEqual([401, 401]);
   expect(await status(owner.recovery_secret)).toBe(200);
-  expect(said(await claimByWallet(owner.key))).toBe("400 invalid_request recovery_secret");
+  expect(summary(await claimByWallet(owner.key))).toBe("400 invalid_request recovery_secret");
 });
 
 test("however many keys a claim has made, the owner makes and rotates keys once it is undone", async () => {
@@ -189,7 +191,7 @@ test("however many keys a claim has made, the owner makes and rotates keys once 
   let made = 0;
   for (; made < 200 && (await keyMade(thief.session, thief.headers)).key !== undefined; made++);
   expect(made).toBe(100);
-  expect(said(await undo(owner.recovery_secret, { revoke_keys: true }))).toBe("200");
+  expect(summary(await undo(owner.recovery_secret, { revoke_keys: true }))).toBe("200");
   const { id, key } = await keyMade(owner.recovery_secret);
   expect(await status(key)).toBe(200);
   expect(await status((await rotated(id, key)).key)).toBe(200);

@@ -164,7 +164,7 @@ describe("Bun ends a connection on which a request is pipelined behind an open o
 
   test("two that are sent at once", async () => {
     const client = new RawClient(gateway.port);
-    const heard = new Promise<GenerationCall>((resolve) => {
+    const called = new Promise<GenerationCall>((resolve) => {
       const streaming = gateway.generate;
       gateway.generate = (call) => {
         resolve(call);
@@ -172,7 +172,7 @@ describe("Bun ends a connection on which a request is pipelined behind an open o
       };
     });
     await client.write(REQUEST() + REQUEST());
-    expect((await heard).signal.aborted).toBe(true);
+    expect((await called).signal.aborted).toBe(true);
     client.leave();
     expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
     expect(gateway.faults).toEqual([]);

@@ -32,7 +32,7 @@ const streamInto =
     },
   });
 
-async function ask(answer: (call: GenerationCall) => Promise<GenerationAnswer>): Promise<RawClient> {
+async function send(answer: (call: GenerationCall) => Promise<GenerationAnswer>): Promise<RawClient> {
   gateway.generate = answer;
   const client = new RawClient(gateway.port);
   await client.write(
@@ -41,20 +41,20 @@ async function ask(answer: (call: GenerationCall) => Promise<GenerationAnswer>):
   return client;
 }
 
-async function askForStream() {
+async function requestStream() {
   const opened = gate<Opened>();
-  const client = await ask(streamInto(opened));
+  const client = await send(streamInto(opened));
   return { client, ...(await opened.passed) };
 }
 
 const EVENT = new TextEncoder().encode("data: 1\n\n");
 
 test("a silent host costs no client its stream; a client that takes or sends nothing more is let go", async () => {
-  const silent = await askForStream();
+  const silent = await requestStream();
   expect(await silent.sink.write(EVENT)).toBe(true);
   await silent.client.until((text) => text.includes("data: 1"));
 
-  const stalled = await askForStream();
+  const stalled = await requestStream();
   stalled.client.pause();
   const left = new Promise<void>((abort) => stalled.call.signal.addEventListener("abort", () => abort()));
   const block = new Uint8Array(65_536);
@@ -64,18 +64,18 @@ test("a silent host costs no client its stream; a client that takes or sends not
     return "taken";
   })();
 
-  const streamed = await askForStream();
+  const streamed = await requestStream();
   await streamed.sink.write(EVENT);
   streamed.sink.close();
   streamed.finish();
-  const answered = await ask(async () => ({
+  const answered = await send(async () => ({
     kind: "whole",
     status: 200,
     headers: { "content-type": "application/json" },
     body: EVENT,
   }));
   await answered.until((text) => text.endsWith("data: 1\n\n"));
-  const failed = await ask(() => Promise.reject(new Error("broken")));
+  const failed = await send(() => Promise.reject(new Error("broken")));
   await failed.until((text) => text.includes("internal_error"));
 
   expect(await untaken).toBe("gone");

@@ -19,7 +19,7 @@ const UPGRADE: Headers = {
   "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
 
-async function ask(headers: Headers, path = "/v1/responses") {
+async function send(headers: Headers, path = "/v1/responses") {
   const client = new RawClient(gateway.port);
   const lines = Object.entries({ Host: "gateway.test", ...UPGRADE, ...headers }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}: ${value}\r\n`],
@@ -49,7 +49,7 @@ test.each<[string, () => Headers]>([
   ],
 ])("%s is upgraded, without compression", async (_, headers) => {
   for (const path of ["/v1/responses", "/v1/v1/responses"]) {
-    const answer = await ask(headers(), path);
+    const answer = await send(headers(), path);
     expect([answer.status, answer.headers["sec-websocket-accept"]]).toEqual([
       101,
       "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
@@ -94,16 +94,16 @@ test.each<[string, () => Headers, number, string]>([
   ],
   ["with trailers", () => ({ ...bearer(), Trailer: "x" }), 400, "invalid_request"],
 ])("%s is answered over HTTP", async (_, headers, status, code) => {
-  const { status: answered, headers: told, body } = await ask(headers());
+  const { status: answered, headers: received, body } = await send(headers());
   const { error } = JSON.parse(body);
   expect([answered, error.code]).toEqual([status, code]);
-  expect(told["x-gateway-receipt"]).toStartWith("rcpt_");
-  if (status === 426) expect(told.upgrade).toBe("websocket");
+  expect(received["x-gateway-receipt"]).toStartWith("rcpt_");
+  if (status === 426) expect(received.upgrade).toBe("websocket");
 });
 
 test("while the gateway stops, requests are served and connections are not opened", async () => {
   gateway.stopping = true;
-  const { status, headers } = await ask(bearer());
+  const { status, headers } = await send(bearer());
   gateway.stopping = false;
   expect([status, headers.upgrade]).toEqual([426, "HTTP/1.1"]);
 });

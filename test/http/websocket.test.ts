@@ -206,12 +206,12 @@ test("who sends pings while they are behind goes on once they read again", async
   const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
   let taken: boolean | Promise<boolean> = true;
   while (taken === true) taken = sink.write(delta);
-  const heard = spyOn(ResponsesConnection.prototype, "noteActivity");
+  const activity = spyOn(ResponsesConnection.prototype, "noteActivity");
   for (let pings = 1; pings <= 5; pings++) {
     await client.write(frame(PING, ""));
-    await until(() => heard.mock.calls.length >= pings);
+    await until(() => activity.mock.calls.length >= pings);
   }
-  heard.mockRestore();
+  activity.mockRestore();
   client.resume();
   expect(await taken).toBe(true);
   finish();
@@ -219,20 +219,20 @@ test("who sends pings while they are behind goes on once they read again", async
 });
 
 test("who takes nothing for minutes is not served any longer, however often they send a ping", async () => {
-  const heard = spyOn(ResponsesConnection.prototype, "noteActivity");
+  const activity = spyOn(ResponsesConnection.prototype, "noteActivity");
   const client = await unread();
   await client.write(frame(TEXT, JSON.stringify(CREATE)));
   const { sink, call, finish } = await stream.passed;
   const delta = event("response.output_text.delta", { delta: "x".repeat(100_000) });
   let taken: boolean | Promise<boolean> = true;
   while (taken === true) taken = sink.write(delta);
-  for (let looks = 0; looks < 12 && !call.signal.aborted; looks++) {
-    const before = heard.mock.calls.length;
+  for (let checks = 0; checks < 12 && !call.signal.aborted; checks++) {
+    const before = activity.mock.calls.length;
     await client.write(frame(PING, ""));
-    await until(() => heard.mock.calls.length > before || call.signal.aborted);
+    await until(() => activity.mock.calls.length > before || call.signal.aborted);
     clock.advance(20_000);
   }
-  heard.mockRestore();
+  activity.mockRestore();
   expect(await taken).toBe(false);
   expect([call.signal.aborted, gateway.deps.sockets.count]).toEqual([true, 0]);
   finish();
@@ -369,14 +369,14 @@ describe("messages in the making", () => {
   test("who finishes no message within two minutes is disconnected, though they answer pings", async () => {
     const [client] = await opened(paying, "198.18.0.1");
     await client.write(frame(TEXT, "x", { last: false }));
-    const heard = spyOn(ResponsesConnection.prototype, "noteActivity");
+    const activity = spyOn(ResponsesConnection.prototype, "noteActivity");
     for (let ms = 0; ms < 140_000; ms += 20_000) {
-      const before = heard.mock.calls.length;
+      const before = activity.mock.calls.length;
       await client.write(frame(PONG, ""));
-      await until(() => heard.mock.calls.length > before || small.deps.sockets.count === 0);
+      await until(() => activity.mock.calls.length > before || small.deps.sockets.count === 0);
       clock.advance(20_000);
     }
-    heard.mockRestore();
+    activity.mockRestore();
     await client.end();
     await until(() => small.deps.sockets.count === 0);
   });

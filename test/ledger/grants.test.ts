@@ -39,15 +39,15 @@ const nothing = ({ counter, number }: Statement) => ({
 });
 
 test("who is told that others were asked to give back, and then hears no more, does not know: there may be enough", async () => {
-  let told = 0;
+  let notified = 0;
   const { grants, counter, pass } = fixture((statement, to) => {
-    told += 1;
-    if (told <= 3) setImmediate(() => to.receive(nothing(statement)));
+    notified += 1;
+    if (notified <= 3) setImmediate(() => to.receive(nothing(statement)));
   });
   const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(11_300);
   expect(await answer).toBe("unanswered");
-  expect(told).toBeGreaterThan(3);
+  expect(notified).toBeGreaterThan(3);
 });
 
 test("who hears nothing at all does not know", async () => {
@@ -141,16 +141,16 @@ test("giving back does not wait for a lease that ran out, because the lease is r
 });
 
 test("what is given back in the moment in which it was granted is not missing", async () => {
-  let told = 0;
+  let notified = 0;
   const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => {
-      told += 1;
-      const granted = (told === 1 ? 0 : Math.min(150, statement.requested)) as NanoUsd;
+      notified += 1;
+      const granted = (notified === 1 ? 0 : Math.min(150, statement.requested)) as NanoUsd;
       const short = granted < statement.needed;
       const { inquiry } = statement;
       const others = { elsewhere: (LIMIT - granted) as NanoUsd, spare: 0 as NanoUsd };
       to.receive({ ...nothing(statement), ...others, granted, short, inquiry, answered: inquiry });
-      if (told === 2) to.recall(counter.id, 1);
+      if (notified === 2) to.recall(counter.id, 1);
     });
   });
   // Together they need more than there is.
@@ -164,45 +164,45 @@ test("what is given back in the moment in which it was granted is not missing", 
 
 test("what others have used up is not waited for, though they last said that they had not", async () => {
   const world = new World(["one", "other"]);
-  expect(await world.ask("other", 500)).toBe("room");
+  expect(await world.request("other", 500)).toBe("room");
   world.use("other", 500);
-  expect(await world.ask("one", 300)).toBe("room");
+  expect(await world.request("one", 300)).toBe("room");
   world.use("one", 300);
   // It is scarce by now, so no more is asked for than is needed: 200 are granted, and none of them is said to
   // be used.
-  expect(await world.ask("other", 200)).toBe("room");
+  expect(await world.request("other", 200)).toBe("room");
   world.use("other", 200);
-  expect(await world.ask("one", 100)).toBe("short");
+  expect(await world.request("one", 100)).toBe("short");
   expect(world.clock.elapsedMs()).toBeLessThan(200);
 });
 
 test("what others have left over is given back at once", async () => {
   const world = new World(["one", "other"]);
-  expect(await world.ask("other", 1_000)).toBe("room");
+  expect(await world.request("other", 1_000)).toBe("room");
   world.use("other", 700);
-  expect(await world.ask("one", 300)).toBe("room");
+  expect(await world.request("one", 300)).toBe("room");
   expect(world.clock.elapsedMs()).toBeLessThan(100);
 });
 
 test("what an open request holds elsewhere and does not use can be had as soon as it ends, however long that took", async () => {
   const world = new World(["one", "other"]);
-  expect(await world.ask("other", 600)).toBe("room");
+  expect(await world.request("other", 600)).toBe("room");
   world.use("other", 600);
-  expect(await world.ask("one", 600)).toBe("short");
+  expect(await world.request("one", 600)).toBe("short");
   await world.pass(30_000);
   world.use("other", -590);
-  expect(await world.ask("one", 600)).toBe("room");
+  expect(await world.request("one", 600)).toBe("room");
 });
 
 test("who asks for more than others could ever give back is refused, and nobody is disturbed", async () => {
   const world = new World(["one", "other"]);
-  expect(await world.ask("one", 900)).toBe("room");
+  expect(await world.request("one", 900)).toBe("room");
   world.use("one", 900);
-  expect(await world.ask("other", 100)).toBe("room");
+  expect(await world.request("other", 100)).toBe("room");
   world.use("other", 100);
-  expect(await world.ask("one", 100)).toBe("short");
+  expect(await world.request("one", 100)).toBe("short");
   const before = world.recalls("other");
-  expect(await world.ask("one", 101)).toBe("short");
+  expect(await world.request("one", 101)).toBe("short");
   expect(world.recalls("other")).toBe(before);
 });
 
@@ -216,7 +216,7 @@ for (const [nodes, amount, served] of [
   test(`${nodes} that ask for ${amount} at once, of 400, are served as far as it goes, and hear soon who is not`, async () => {
     const names = Array.from({ length: nodes }, (_, index) => `n${index}`);
     const world = new World([...names, "holder"]);
-    expect(await world.ask("holder", 600)).toBe("room");
+    expect(await world.request("holder", 600)).toBe("room");
     world.use("holder", 600);
     const answers = await world.take(names.map((name) => [name, amount]));
     expect(answers.toSorted()).toEqual(names.map((_, index) => (index < served ? "room" : "short")));
@@ -226,7 +226,7 @@ for (const [nodes, amount, served] of [
 
 test("however many are refused, others are only asked so often", async () => {
   const world = new World(["one", "other", "holder"]);
-  expect(await world.ask("holder", 1_000)).toBe("room");
+  expect(await world.request("holder", 1_000)).toBe("room");
   world.use("holder", 1_000);
   const asks = Array.from({ length: 500 }, (_, index) => [index % 2 === 0 ? "one" : "other", 100] as const);
   for (let wave = 0; wave < 5; wave++) {
@@ -238,17 +238,17 @@ test("however many are refused, others are only asked so often", async () => {
 
 test("what others have left over is waited for while they are slow to give it back", async () => {
   const world = new World(["one", "other"]);
-  expect(await world.ask("other", 1_000)).toBe("room");
+  expect(await world.request("other", 1_000)).toBe("room");
   world.silence("other");
   world.clock.after(2_000, () => world.endSilence("other"));
-  expect(await world.ask("one", 100)).toBe("room");
+  expect(await world.request("one", 100)).toBe("room");
 });
 
 test("what another one has left over that does not answer may be there still: the request can be repeated", async () => {
   const world = new World(["one", "other"]);
-  expect(await world.ask("other", 1_000)).toBe("room");
+  expect(await world.request("other", 1_000)).toBe("room");
   world.silence("other");
-  expect(await world.ask("one", 100)).toBe("held");
+  expect(await world.request("one", 100)).toBe("held");
 });
 
 test("what a request was granted of one counter is still needed while it waits for another", async () => {
@@ -305,7 +305,7 @@ class World {
     }
   }
 
-  async ask(name: string, amount: number): Promise<GrantAnswer> {
+  async request(name: string, amount: number): Promise<GrantAnswer> {
     const { grants, counter } = this.ledgers.get(name)!;
     const [answer] = await this.settled([grants.requestOne(counter, amount as NanoUsd, LIMIT)]);
     return answer!;

@@ -61,7 +61,7 @@ const budgetOf = (name: string, cap: number, window: Budget["window"] = "day"): 
 });
 
 let receipts = 0;
-async function ask(
+async function admit(
   { ledger, time, holders }: ReturnType<typeof open>,
   amount: number,
   key = keyOf(),
@@ -123,7 +123,7 @@ describe("a thousand requests at once", () => {
   ])("%s that covers ten admits ten", async (_name, limits, more, what) => {
     const books = open(what === "balance" ? 100 : 1_000_000);
     const results = await Promise.all(
-      Array.from({ length: 1_000 }, () => ask(books, 10, keyOf(limits), more)),
+      Array.from({ length: 1_000 }, () => admit(books, 10, keyOf(limits), more)),
     );
     expect(results.filter((result) => result instanceof Reservation).length).toBe(10);
     expect(new Set(results.map(shortOf))).toEqual(new Set(["nothing", what]));
@@ -136,7 +136,7 @@ describe("a thousand requests at once", () => {
     );
     const budgets = [budgetOf("team", 100)];
     const results = await Promise.all(
-      Array.from({ length: 1_000 }, (_, index) => ask(books, 10, keys[index % 50]!, { budgets })),
+      Array.from({ length: 1_000 }, (_, index) => admit(books, 10, keys[index % 50]!, { budgets })),
     );
     expect(results.filter((result) => result instanceof Reservation).length).toBe(10);
   });
@@ -145,16 +145,16 @@ describe("a thousand requests at once", () => {
 test("what is refused takes nothing from anything", async () => {
   const books = open(1_000);
   const key = keyOf({ dailyLimit: 100 as NanoUsd, rpmLimit: 2 });
-  expect(shortOf(await ask(books, 200, key))).toBe("daily_limit_usd");
+  expect(shortOf(await admit(books, 200, key))).toBe("daily_limit_usd");
   expect(await books.ledger.balance(key.balanceId)).toEqual({
     credited: 1_000 as NanoUsd,
     total: 1_000 as NanoUsd,
     held: ZERO_USD,
     available: 1_000 as NanoUsd,
   });
-  admitted(await ask(books, 50, key));
-  admitted(await ask(books, 50, key));
-  expect(shortOf(await ask(books, 0, key))).toBe("rpm_limit");
+  admitted(await admit(books, 50, key));
+  admitted(await admit(books, 50, key));
+  expect(shortOf(await admit(books, 0, key))).toBe("rpm_limit");
 });
 
 test.each<[string, (holders: KnownHolders) => void]>([
@@ -169,9 +169,9 @@ test.each<[string, (holders: KnownHolders) => void]>([
   async (_, meanwhile) => {
     const books = open(1_000);
     const key = keyOf();
-    expect(shortOf(await ask(books, 10, key, {}, meanwhile))).toBe("key");
+    expect(shortOf(await admit(books, 10, key, {}, meanwhile))).toBe("key");
     expect(await books.ledger.balance(key.balanceId)).toMatchObject({ held: ZERO_USD });
-    expect(shortOf(await ask(books, 2_000, key, {}, meanwhile))).toBe("key");
+    expect(shortOf(await admit(books, 2_000, key, {}, meanwhile))).toBe("key");
   },
 );
 
@@ -192,7 +192,7 @@ test("refusals come in the documented order: allowance, rates, balance, and of t
   ];
   for (const [keyLimits, more, credit] of steps) {
     books.ledger.credited("bal_a" as BalanceId, credit as NanoUsd);
-    order.push(shortOf(await ask(books, 1, keyOf(keyLimits), more)));
+    order.push(shortOf(await admit(books, 1, keyOf(keyLimits), more)));
   }
   expect(order).toEqual([
     "allowance",
@@ -220,26 +220,26 @@ describe("of several caps without room, the refusal is about the one that makes 
     ["the month and a budget without an end", both, [budgetOf("day", 100), total], "budget total"],
   ])("%s are spent", async (_name, limits, budgets, what) => {
     const books = open(1_000);
-    const reservation = admitted(await ask(books, 100, keyOf(limits), { budgets }));
+    const reservation = admitted(await admit(books, 100, keyOf(limits), { budgets }));
     books.ledger.settle(reservation, ending(100), () => "{}");
-    const short = (await ask(books, 10, keyOf(limits), { budgets })) as { what: string; name?: string };
+    const short = (await admit(books, 10, keyOf(limits), { budgets })) as { what: string; name?: string };
     expect([short.what, short.name].join(" ").trim()).toBe(what);
   });
 
   test("the month is only held by an open request, which may end at any moment; the day is spent", async () => {
     const books = open(1_000);
-    const spent = admitted(await ask(books, 100, keyOf({ dailyLimit: 100 as NanoUsd })));
+    const spent = admitted(await admit(books, 100, keyOf({ dailyLimit: 100 as NanoUsd })));
     books.ledger.settle(spent, ending(100), () => "{}");
-    admitted(await ask(books, 200, keyOf({ monthlyLimit: 300 as NanoUsd })));
+    admitted(await admit(books, 200, keyOf({ monthlyLimit: 300 as NanoUsd })));
     const limits = { dailyLimit: 100 as NanoUsd, monthlyLimit: 300 as NanoUsd };
-    expect(shortOf(await ask(books, 10, keyOf(limits)))).toBe("daily_limit_usd");
+    expect(shortOf(await admit(books, 10, keyOf(limits)))).toBe("daily_limit_usd");
   });
 });
 
 describe("settling", () => {
   test("charges the cost, gives the rest back, and can be done once", async () => {
     const books = open(100);
-    const reservation = admitted(await ask(books, 80));
+    const reservation = admitted(await admit(books, 80));
     const settled = books.ledger.settle(reservation, ending(30), () => "{}");
     expect(settled).toMatchObject({ charged: 30, lost: 0, held: 80 });
     expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(70 as NanoUsd);
@@ -249,9 +249,9 @@ describe("settling", () => {
   test("a cost beyond the hold is charged up to the most it may come to where everything has room, and is the gateway's loss where not", async () => {
     const most = { amount: 60 as NanoUsd, tokens: 1_000 };
     const books = open(100);
-    const reservation = admitted(await ask(books, 10, keyOf(), { most }));
+    const reservation = admitted(await admit(books, 10, keyOf(), { most }));
     expect(books.ledger.settle(reservation, ending(70), () => "{}")).toMatchObject({ charged: 60, lost: 10 });
-    const second = admitted(await ask(books, 30, keyOf(), { most }));
+    const second = admitted(await admit(books, 30, keyOf(), { most }));
     expect(books.ledger.settle(second, ending(41), () => "{}")).toMatchObject({ charged: 30, lost: 11 });
     expect(books.ledger.lost).toBe(21 as NanoUsd);
     expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(10 as NanoUsd);
@@ -259,7 +259,7 @@ describe("settling", () => {
 
   test("a hold that is all it may come to does not grow, however much credit there is", async () => {
     const books = open(1_000_000);
-    const reservation = admitted(await ask(books, 10));
+    const reservation = admitted(await admit(books, 10));
     const settled = books.ledger.settle(reservation, ending(999_999), () => "{}");
     expect(settled).toMatchObject({ charged: 10, lost: 999_989, held: 10 });
   });
@@ -267,14 +267,16 @@ describe("settling", () => {
   test("tokens that a host makes up do not use up the key's rate", async () => {
     const books = open(1_000);
     const key = keyOf({ tpmLimit: 100 });
-    const reservation = admitted(await ask(books, 10, key, { most: { amount: 10 as NanoUsd, tokens: 40 } }));
+    const reservation = admitted(
+      await admit(books, 10, key, { most: { amount: 10 as NanoUsd, tokens: 40 } }),
+    );
     books.ledger.settle(reservation, ending(10, { rateTokens: 1e9 }), () => "{}");
-    admitted(await ask(books, 10, key, { rateTokens: 60 }));
+    admitted(await admit(books, 10, key, { rateTokens: 60 }));
   });
 
   test("a write-off charges nothing and is on the record", async () => {
     const books = open(100);
-    const reservation = admitted(await ask(books, 10));
+    const reservation = admitted(await admit(books, 10));
     const settled = books.ledger.settle(
       reservation,
       ending(4, { writeOff: true, state: "written_off" }),
@@ -291,7 +293,7 @@ describe("settling", () => {
 
   test("a charge that could not be recorded is taken back whole", async () => {
     const books = open(100);
-    const reservation = admitted(await ask(books, 80));
+    const reservation = admitted(await admit(books, 80));
     const settlement = books.ledger.settle(reservation, ending(120), () => "{}");
     expect(books.ledger.lost).toBe(40 as NanoUsd);
     expect(books.ledger.takeBack(reservation, settlement, "{}")).toBe(true);
@@ -302,7 +304,7 @@ describe("settling", () => {
 
   test("a charge whose record is on its way to the disk after all stands", async () => {
     const books = open(100, { withdraws: false });
-    const reservation = admitted(await ask(books, 80));
+    const reservation = admitted(await admit(books, 80));
     const settlement = books.ledger.settle(reservation, ending(70), () => "{}");
     const recorded = books.records.length;
     expect(books.ledger.takeBack(reservation, settlement, "{}")).toBe(false);
@@ -314,7 +316,7 @@ describe("settling", () => {
     const books = open(1_000);
     books.time.now = epochMs(Date.UTC(2026, 10, 30, 23, 59, 59));
     const key = keyOf({ dailyLimit: 100 as NanoUsd, monthlyLimit: 100 as NanoUsd });
-    const reservation = admitted(await ask(books, 100, key));
+    const reservation = admitted(await admit(books, 100, key));
     const admittedAt = books.time.now;
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
     books.ledger.settle(reservation, ending(90), () => "{}");
@@ -325,7 +327,7 @@ describe("settling", () => {
       const today = keyCounter(window, key.rotationId, books.time.now);
       expect(await books.ledger.counters.use(today)).toEqual({ spent: ZERO_USD, held: ZERO_USD });
     }
-    admitted(await ask(books, 100, key));
+    admitted(await admit(books, 100, key));
   });
 
   test("grows after midnight only as far as the day of its admission has room", async () => {
@@ -333,11 +335,11 @@ describe("settling", () => {
     books.time.now = epochMs(Date.UTC(2026, 10, 30, 23, 59, 59));
     const key = keyOf({ dailyLimit: 100 as NanoUsd });
     const admittedAt = books.time.now;
-    const long = admitted(await ask(books, 60, key));
-    const other = admitted(await ask(books, 40, key));
+    const long = admitted(await admit(books, 60, key));
+    const other = admitted(await admit(books, 40, key));
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
     // The key's keyCounters is now that of the new day, which has room.
-    admitted(await ask(books, 10, key));
+    admitted(await admit(books, 10, key));
     expect(books.ledger.coversMore(long, 1 as NanoUsd)).toBe(false);
     expect(books.ledger.extend(long, 30 as NanoUsd)).toBe(false);
     books.ledger.settle(long, ending(90), () => "{}");
@@ -353,7 +355,7 @@ describe("settling", () => {
     const evening = epochMs(Date.UTC(2026, 10, 21, 23, 59));
     const spend = async (at: EpochMs, amount: number) => {
       books.time.now = at;
-      const reservation = await ask(books, amount, key);
+      const reservation = await admit(books, amount, key);
       if (reservation instanceof Reservation) books.ledger.settle(reservation, ending(amount), () => "{}");
       return shortOf(reservation);
     };
@@ -370,37 +372,37 @@ describe("settling", () => {
   test("the token rate is charged with what was really used", async () => {
     const books = open();
     const key = keyOf({ tpmLimit: 100 });
-    const reservation = admitted(await ask(books, 0, key, { rateTokens: 100 }));
-    expect(shortOf(await ask(books, 0, key))).toBe("tpm_limit");
+    const reservation = admitted(await admit(books, 0, key, { rateTokens: 100 }));
+    expect(shortOf(await admit(books, 0, key))).toBe("tpm_limit");
     books.ledger.settle(reservation, ending(0, { rateTokens: 20 }), () => "{}");
-    admitted(await ask(books, 0, key, { rateTokens: 80 }));
+    admitted(await admit(books, 0, key, { rateTokens: 80 }));
   });
 
   test("an allowance comes back when the free request was not served", async () => {
     const books = open();
     const allowances = [{ owner: "bal_a", limit: 1 }];
-    const failed = admitted(await ask(books, 0, keyOf(), { allowances }));
-    expect(shortOf(await ask(books, 0, keyOf(), { allowances }))).toBe("allowance");
+    const failed = admitted(await admit(books, 0, keyOf(), { allowances }));
+    expect(shortOf(await admit(books, 0, keyOf(), { allowances }))).toBe("allowance");
     books.ledger.settle(failed, ending(0, { state: "failed", allowanceUsed: false }), () => "{}");
-    const served = admitted(await ask(books, 0, keyOf(), { allowances }));
+    const served = admitted(await admit(books, 0, keyOf(), { allowances }));
     books.ledger.settle(served, ending(0), () => "{}");
-    expect(shortOf(await ask(books, 0, keyOf(), { allowances }))).toBe("allowance");
+    expect(shortOf(await admit(books, 0, keyOf(), { allowances }))).toBe("allowance");
   });
 });
 
 test("a rotated key goes on with its predecessor's counts", async () => {
   const books = open();
   const first = keyOf({ rpmLimit: 1, dailyLimit: 50 as NanoUsd });
-  admitted(await ask(books, 50, first));
+  admitted(await admit(books, 50, first));
   const rotated = keyOf({ id: "key_b" as KeyId, dailyLimit: 50 as NanoUsd });
-  expect(shortOf(await ask(books, 1, rotated))).toBe("daily_limit_usd");
-  expect(shortOf(await ask(books, 0, { ...rotated, rpmLimit: 1 }))).toBe("rpm_limit");
+  expect(shortOf(await admit(books, 1, rotated))).toBe("daily_limit_usd");
+  expect(shortOf(await admit(books, 0, { ...rotated, rpmLimit: 1 }))).toBe("rpm_limit");
 });
 
 test("a hold grows while there is room on everything, and not beyond", async () => {
   const books = open(1_000);
   const budgets = [budgetOf("team", 30, "total")];
-  const reservation = admitted(await ask(books, 10, keyOf(), { budgets }));
+  const reservation = admitted(await admit(books, 10, keyOf(), { budgets }));
   expect(books.ledger.extend(reservation, 20 as NanoUsd)).toBe(true);
   expect(books.ledger.extend(reservation, 1 as NanoUsd)).toBe(false);
   expect(await books.ledger.counters.use(budgetCounter(budgets[0]!.id, "total", NOON))).toMatchObject({
@@ -414,7 +416,7 @@ test("a checkpoint records who serves an open stream and how far it got, and not
   const by = { model: "a/b", host: "h", price: FREE, attempts: [], firstTokenMs: 1 };
   const streams: Reservation[] = [];
   for (const amount of [10, 20]) {
-    const stream = admitted(await ask(books, amount));
+    const stream = admitted(await admit(books, amount));
     streams.push(stream);
     ledger.serves(stream, by);
     ledger.delivered(stream, 5);
@@ -440,7 +442,7 @@ test("a checkpoint records who serves an open stream and how far it got, and not
 
 test("forgetting the idle loses no open hold and no sum that the store does not have yet", async () => {
   const books = open(100);
-  const open1 = admitted(await ask(books, 40));
+  const open1 = admitted(await admit(books, 40));
   books.time.elapsedMs = 10_000_000;
   books.ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
   expect((await books.ledger.balance("bal_a" as BalanceId)).held).toBe(40 as NanoUsd);
@@ -455,7 +457,7 @@ describe("of several gateways that share their limits, each", () => {
     time.now = (NOON + days * DAY_MS) as EpochMs;
     time.elapsedMs += days * DAY_MS;
     // What nobody uses at two looks is given back.
-    for (let look = 0; look < 2; look++) grants.returnIdle();
+    for (let round = 0; round < 2; round++) grants.returnIdle();
     await Bun.sleep(0);
     return ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
   };
@@ -465,7 +467,7 @@ describe("of several gateways that share their limits, each", () => {
   test("forgets windows that are long over, and remembers what it spent of those that are not", async () => {
     const books = openShared();
     const budgets = [budgetOf("team", 500, "month")];
-    const reservation = admitted(await ask(books, 40, keyOf(), { budgets }));
+    const reservation = admitted(await admit(books, 40, keyOf(), { budgets }));
     books.ledger.settle(reservation, ending(40), () => "{}");
     // The 21st of a month: a week later it is the same month.
     await forgetAfter(books, 7);
@@ -485,11 +487,11 @@ describe("of several gateways that share their limits, each", () => {
 
   test("forgets whom it spent nothing of, as all that are refused", async () => {
     const books = openShared();
-    expect(shortOf(await ask(books, 2_000))).toBe("balance");
+    expect(shortOf(await admit(books, 2_000))).toBe("balance");
     expect(kinds(books)).toEqual(["balance", "day key_a", "month key_a"]);
     await forgetAfter(books, 1);
     expect(kinds(books)).toEqual([]);
-    expect(await ask(books, 40)).toBeInstanceOf(Reservation);
+    expect(await admit(books, 40)).toBeInstanceOf(Reservation);
   });
 });
 
@@ -498,7 +500,7 @@ test("a key above its rate is known before anything of its request is read, and 
   const key = keyOf({ rpmLimit: 2 });
   const { ledger, time } = books;
   expect(ledger.overRate(key)).toBeNull();
-  const [first, second] = [admitted(await ask(books, 1, key)), admitted(await ask(books, 1, key))];
+  const [first, second] = [admitted(await admit(books, 1, key)), admitted(await admit(books, 1, key))];
   expect(ledger.overRate(key)).toMatchObject({ what: "rpm_limit", limit: 2, retryAfterS: 60 });
   expect(ledger.overRate({ ...key, rpmLimit: 3 })).toBeNull();
   expect(ledger.overRate({ ...key, rpmLimit: null })).toBeNull();

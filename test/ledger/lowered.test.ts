@@ -27,12 +27,12 @@ class Node {
 
   /** Takes room for `amount`, or says that there is none. */
   async hold(amount: number, limit: NanoUsd): Promise<string> {
-    const asked = this.grants.requestOne(this.counter, usd(amount), limit);
+    const pending = this.grants.requestOne(this.counter, usd(amount), limit);
     for (let passed = 0; passed < 3_100; passed += 5) {
       clock.advance(5);
       await new Promise((next) => setImmediate(next));
     }
-    const answer = await asked;
+    const answer = await pending;
     if (answer === "room") this.counter.hold(usd(amount));
     return answer;
   }

@@ -68,14 +68,14 @@ test("a renewal from before a change comes back after it: the change waits until
   registry.answer();
   await quiet();
   expect(membership.usable()).toBe(true);
-  await renewAsAsked();
+  await renewOnRequest();
   expect(releases.length).toBe(1);
   expect(registry.waiting).toBe(0);
   expect(await registry.unseen(version)).toBe(true);
   releases[0]!.end();
   await quiet();
   expect(await registry.unseen(version)).toBe(true);
-  await renewAsAsked();
+  await renewOnRequest();
   expect(await registry.unseen(version)).toBe(false);
 });
 
@@ -89,7 +89,7 @@ test("who was without a lease uses nothing when what was granted has gone back, 
   releases[0]!.end();
   await quiet();
   expect(membership.usable()).toBe(false);
-  await renewAsAsked();
+  await renewOnRequest();
   expect(membership.usable()).toBe(true);
 });
 
@@ -171,11 +171,11 @@ const MOVES_OF_ANYBODY: readonly ((random: Random) => void)[] = [
 async function renew(): Promise<void> {
   void membership.hurry();
   await quiet();
-  await renewAsAsked();
+  await renewOnRequest();
 }
 
 /** What the node has asked arrives, and comes back. */
-async function renewAsAsked(): Promise<void> {
+async function renewOnRequest(): Promise<void> {
   registry.arrive();
   registry.answer();
   await quiet();

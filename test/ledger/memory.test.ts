@@ -101,7 +101,7 @@ const runOf = (limits: { cap: number | null; calls: number | null } | null): Age
     name: "nightly",
     startedAt: AT,
     limits,
-    look: async () => {},
+    poll: async () => {},
   }) as unknown as AgentRun;
 
 describe("the rate of the Open Tier", () => {

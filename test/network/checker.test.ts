@@ -13,34 +13,34 @@ const GOOD: History = {
     ["two", { balance: "purse", limits: [] }],
   ]),
   requests: [
-    request({ receipt: "r1", askedMs: 10, endedMs: 20, costNano: 60 }),
-    request({ receipt: "r2", key: "two", askedMs: 15, endedMs: 30, costNano: 80 }),
+    request({ receipt: "r1", sentMs: 10, endedMs: 20, costNano: 60 }),
+    request({ receipt: "r2", key: "two", sentMs: 15, endedMs: 30, costNano: 80 }),
     request({
       receipt: "r3",
-      askedMs: 40,
+      sentMs: 40,
       endedMs: 41,
       status: 402,
       code: "insufficient_credit",
       costNano: null,
     }),
-    request({ receipt: null, askedMs: 42, endedMs: 50, status: null, costNano: null }),
+    request({ receipt: null, sentMs: 42, endedMs: 50, status: null, costNano: null }),
     request({
       receipt: null,
       key: "two",
-      askedMs: 90,
+      sentMs: 90,
       endedMs: 91,
       status: 401,
       code: "invalid_api_key",
       costNano: null,
     }),
   ],
-  revokes: [revoke({ key: "two", askedMs: 60, answeredMs: 70 })],
+  revokes: [revoke({ key: "two", sentMs: 60, answeredMs: 70 })],
   credits: [
-    credit({ askedMs: 1, answeredMs: null }),
-    credit({ askedMs: 3, answeredMs: 5 }),
-    credit({ idempotencyKey: "more", nano: 50, askedMs: 35, answeredMs: 36 }),
+    credit({ sentMs: 1, answeredMs: null }),
+    credit({ sentMs: 3, answeredMs: 5 }),
+    credit({ idempotencyKey: "more", nano: 50, sentMs: 35, answeredMs: 36 }),
   ],
-  limits: [limit({ nano: 60, askedMs: 0, answeredMs: 1 }), limit({ nano: 150, askedMs: 40, answeredMs: 45 })],
+  limits: [limit({ nano: 60, sentMs: 0, answeredMs: 1 }), limit({ nano: 150, sentMs: 40, answeredMs: 45 })],
   calmMs: 80,
   unexpectedEnds: [],
   end: {
@@ -107,19 +107,19 @@ describe("the history checker", () => {
     ],
     [
       "more accepted than the credit of that moment",
-      asking({ receipt: "r5", key: "two", askedMs: 31, endedMs: 32, costNano: 20 }),
+      asking({ receipt: "r5", key: "two", sentMs: 31, endedMs: 32, costNano: 20 }),
       /purse allows 150, and 140 was used before/,
     ],
     [
       "more accepted than the limit of that moment",
-      asking({ receipt: "r5", askedMs: 31, endedMs: 32, costNano: 5 }),
+      asking({ receipt: "r5", sentMs: 31, endedMs: 32, costNano: 5 }),
       /day allows 60, and 60 was used before/,
     ],
     [
       "a limit that was lowered and not kept",
       {
-        ...asking({ receipt: "r5", askedMs: 72, endedMs: 73, costNano: 5 }),
-        limits: [...GOOD.limits, limit({ nano: 50, askedMs: 60, answeredMs: 71 })],
+        ...asking({ receipt: "r5", sentMs: 72, endedMs: 73, costNano: 5 }),
+        limits: [...GOOD.limits, limit({ nano: 50, sentMs: 60, answeredMs: 71 })],
       },
       /day allows 50, and 60 was used before/,
     ],
@@ -130,12 +130,12 @@ describe("the history checker", () => {
     ],
     [
       "an answer after the revoke was answered",
-      asking({ receipt: "r5", key: "two", askedMs: 71, endedMs: 72, costNano: 5 }),
+      asking({ receipt: "r5", key: "two", sentMs: 71, endedMs: 72, costNano: 5 }),
       /accepted after the revoke was answered at 70/,
     ],
     [
       "a stream that began after the revoke was answered, and broke",
-      asking({ receipt: null, key: "two", askedMs: 71, endedMs: 72 }),
+      asking({ receipt: null, key: "two", sentMs: 71, endedMs: 72 }),
       /accepted after the revoke was answered at 70/,
     ],
     [
@@ -145,7 +145,7 @@ describe("the history checker", () => {
     ],
     [
       "a 401 before anybody asked to revoke",
-      asking({ receipt: null, key: "two", askedMs: 50, endedMs: 51, status: 401, code: "invalid_api_key" }),
+      asking({ receipt: null, key: "two", sentMs: 50, endedMs: 51, status: 401, code: "invalid_api_key" }),
       /a key that nobody revoked is not known/,
     ],
     [
@@ -160,7 +160,7 @@ describe("the history checker", () => {
     ],
     [
       "a retryable error when all is well",
-      asking({ receipt: null, askedMs: 81, endedMs: 82, status: 500, code: "internal_error" }),
+      asking({ receipt: null, sentMs: 81, endedMs: 82, status: 500, code: "internal_error" }),
       /refused although all is well/,
     ],
     [
@@ -168,7 +168,7 @@ describe("the history checker", () => {
       asking({
         receipt: null,
         key: "two",
-        askedMs: 81,
+        sentMs: 81,
         endedMs: 82,
         status: 402,
         code: "insufficient_credit",
@@ -192,7 +192,7 @@ describe("the history checker", () => {
       "credit that cannot be spent",
       {
         ...GOOD,
-        credits: [...GOOD.credits, credit({ idempotencyKey: "last", nano: 60, askedMs: 60, answeredMs: 61 })],
+        credits: [...GOOD.credits, credit({ idempotencyKey: "last", nano: 60, sentMs: 60, answeredMs: 61 })],
         end: {
           ...GOOD.end,
           audits: [audit({ creditsNano: 260 })],
@@ -203,7 +203,7 @@ describe("the history checker", () => {
     ],
     [
       "a limit that cannot be spent",
-      { ...GOOD, limits: [...GOOD.limits, limit({ nano: 180, askedMs: 50, answeredMs: 51 })] },
+      { ...GOOD, limits: [...GOOD.limits, limit({ nano: 180, sentMs: 50, answeredMs: 51 })] },
       /^100 of day could not be spent$/,
     ],
     [
@@ -228,7 +228,7 @@ function request(one: Partial<Request>): Request {
   return {
     key: "one",
     gateway: "g1",
-    askedMs: 55,
+    sentMs: 55,
     endedMs: 56,
     status: 200,
     code: null,
@@ -239,15 +239,15 @@ function request(one: Partial<Request>): Request {
 }
 
 function revoke(one: Partial<Revoke>): Revoke {
-  return { key: "one", askedMs: 0, answeredMs: null, ...one };
+  return { key: "one", sentMs: 0, answeredMs: null, ...one };
 }
 
 function credit(one: Partial<Credit>): Credit {
-  return { balance: "purse", idempotencyKey: "first", nano: 150, askedMs: 0, answeredMs: null, ...one };
+  return { balance: "purse", idempotencyKey: "first", nano: 150, sentMs: 0, answeredMs: null, ...one };
 }
 
 function limit(one: Partial<LimitSet>): LimitSet {
-  return { limit: "day", nano: 60, askedMs: 0, answeredMs: null, ...one };
+  return { limit: "day", nano: 60, sentMs: 0, answeredMs: null, ...one };
 }
 
 function receipt(one: Partial<Receipt>): Receipt {
@@ -264,11 +264,11 @@ function asking(one: Partial<Request>): History {
 
 /** 20 were taken back, between two answers or later. */
 function takingBack(answeredMs: number): History {
-  const second = request({ receipt: "r2", key: "two", askedMs: 25, endedMs: 30, costNano: 80 });
+  const second = request({ receipt: "r2", key: "two", sentMs: 25, endedMs: 30, costNano: 80 });
   return {
     ...GOOD,
     requests: GOOD.requests.map((one) => (one.receipt === "r2" ? second : one)),
-    credits: [...GOOD.credits, credit({ idempotencyKey: "back", nano: -20, askedMs: 21, answeredMs })],
+    credits: [...GOOD.credits, credit({ idempotencyKey: "back", nano: -20, sentMs: 21, answeredMs })],
     end: {
       ...GOOD.end,
       audits: [audit({ creditsNano: 180 })],

@@ -14,7 +14,7 @@ export function judge(history: History): string[] {
     ...refusalsWereTrue(history),
     ...booksAgree(history),
     ...creditCouldBeSpent(history),
-    ...history.unexpectedEnds.map((said) => `a gateway ended by itself: ${said}`),
+    ...history.unexpectedEnds.map((message) => `a gateway ended by itself: ${message}`),
   ];
 }
 
@@ -23,7 +23,7 @@ function* answersHaveReceipts({ requests, end }: History): Generator<string> {
   const answered = requests.filter(isAnswered);
   for (const request of answered) {
     const found = request.receipt === null ? [] : (receipts.get(request.receipt) ?? []);
-    const about = tell(request);
+    const about = shown(request);
     if (found.length !== 1) yield `an answered request has ${found.length} receipts: ${about}`;
     for (const { state, costNano, key } of found) {
       if (state !== "settled") yield `an answered request is ${state}: ${about}`;
@@ -46,14 +46,14 @@ function* receiptsHaveRequests({ requests, end, worstCaseNano }: History): Gener
   const charged = end.receipts.filter(({ costNano }) => costNano > 0);
   for (const [key, receipts] of Map.groupBy(charged, ({ key }) => key)) {
     const unanswered = receipts.filter(({ id }) => !byReceipt.has(id)).length;
-    const asked = (unknown.get(key) ?? []).filter(({ receipt }) => receipt === null).length;
-    if (unanswered > asked)
-      yield `${key} was charged ${unanswered} times for ${asked} requests that nobody answered`;
+    const open = (unknown.get(key) ?? []).filter(({ receipt }) => receipt === null).length;
+    if (unanswered > open)
+      yield `${key} was charged ${unanswered} times for ${open} requests that nobody answered`;
   }
   for (const receipt of charged) {
     const request = byReceipt.get(receipt.id);
-    if (receipt.costNano > worstCaseNano) yield `more was charged than was held: ${tell(receipt)}`;
-    if (request !== undefined && isRefused(request)) yield `a refusal was charged: ${tell(request)}`;
+    if (receipt.costNano > worstCaseNano) yield `more was charged than was held: ${shown(receipt)}`;
+    if (request !== undefined && isRefused(request)) yield `a refusal was charged: ${shown(request)}`;
   }
 }
 
@@ -67,23 +67,23 @@ function* capsHeld(history: History): Generator<string> {
     ([on]) => on,
   );
   for (const [counter, uses] of counters) {
-    const answered = uses.map(([, request]) => request).sort((a, b) => a.askedMs - b.askedMs);
+    const answered = uses.map(([, request]) => request).sort((a, b) => a.sentMs - b.sentMs);
     const byEnd = answered.toSorted((a, b) => a.endedMs - b.endedMs);
     let ended = 0;
     let usedNano = 0;
     for (const request of answered) {
       // What was answered before this one was asked has been counted by then, wherever it was.
-      for (; byEnd[ended]!.endedMs < request.askedMs; ended++) usedNano += byEnd[ended]!.costNano!;
+      for (; byEnd[ended]!.endedMs < request.sentMs; ended++) usedNano += byEnd[ended]!.costNano!;
       const cap = capBy(counter, request, credits, limits);
       if (usedNano + request.costNano! > cap) {
-        yield `${counter} allows ${cap}, and ${usedNano} was used before ${tell(request)}`;
+        yield `${counter} allows ${cap}, and ${usedNano} was used before ${shown(request)}`;
       }
     }
   }
   const spent = new Map<string, number>();
   for (const { key, costNano } of end.receipts)
     for (const counter of countersOf(keys, key)) spent.set(counter, (spent.get(counter) ?? 0) + costNano);
-  const always = { askedMs: 0, endedMs: Number.POSITIVE_INFINITY };
+  const always = { sentMs: 0, endedMs: Number.POSITIVE_INFINITY };
   for (const [counter, nano] of spent) {
     const cap = capBy(counter, always, credits, limits, "ever");
     if (nano > cap) yield `${counter} allows ${cap}, and its receipts come to ${nano}`;
@@ -93,22 +93,22 @@ function* capsHeld(history: History): Generator<string> {
 /** The most that may have been allowed at any moment of the request. */
 function capBy(
   counter: string,
-  { askedMs, endedMs }: Pick<Request, "askedMs" | "endedMs">,
+  { sentMs, endedMs }: Pick<Request, "sentMs" | "endedMs">,
   credits: readonly Credit[],
   limits: readonly LimitSet[],
   over: "request" | "ever" = "request",
 ): number {
   // What is taken back counts once that was answered.
-  const active = ({ nano, askedMs: sinceMs, answeredMs }: Credit) =>
-    nano > 0 ? sinceMs <= endedMs : over === "ever" || (answeredMs !== null && answeredMs <= askedMs);
+  const active = ({ nano, sentMs: sinceMs, answeredMs }: Credit) =>
+    nano > 0 ? sinceMs <= endedMs : over === "ever" || (answeredMs !== null && answeredMs <= sentMs);
   const credited = once(credits.filter((one) => one.balance === counter && active(one)));
   if (credited.length > 0) return credited.reduce((sum, { nano }) => sum + nano, 0);
-  const set = limits.filter((one) => one.limit === counter && one.askedMs <= endedMs);
+  const set = limits.filter((one) => one.limit === counter && one.sentMs <= endedMs);
   if (over === "ever") return Math.max(0, ...set.map(({ nano }) => nano));
   // Limits are set one after the other, so the last that was answered has taken the place of all that were
   // answered before. What nobody answered may come into force at any time.
-  const before = set.filter(({ answeredMs }) => answeredMs !== null && answeredMs <= askedMs);
-  const last = before.reduce<LimitSet | null>((a, b) => (a !== null && a.askedMs > b.askedMs ? a : b), null);
+  const before = set.filter(({ answeredMs }) => answeredMs !== null && answeredMs <= sentMs);
+  const last = before.reduce<LimitSet | null>((a, b) => (a !== null && a.sentMs > b.sentMs ? a : b), null);
   const possible = set.filter((one) => one === last || !before.includes(one));
   return Math.max(0, ...possible.map(({ nano }) => nano));
 }
@@ -117,27 +117,27 @@ function* revokesHeld({ requests, revokes }: History): Generator<string> {
   const revokedMs = firstOf(revokes, ({ answeredMs }) => answeredMs);
   for (const request of requests) {
     const sinceMs = revokedMs.get(request.key);
-    if (request.status === 200 && sinceMs !== undefined && request.askedMs > sinceMs) {
-      yield `accepted after the revoke was answered at ${sinceMs}: ${tell(request)}`;
+    if (request.status === 200 && sinceMs !== undefined && request.sentMs > sinceMs) {
+      yield `accepted after the revoke was answered at ${sinceMs}: ${shown(request)}`;
     }
   }
 }
 
 /** Clients act upon a refusal: a key is given up for a 401, a request repeated for a 5xx. */
 function* refusalsWereTrue({ requests, revokes, calmMs }: History): Generator<string> {
-  const asked = firstOf(revokes, ({ askedMs }) => askedMs);
+  const firstMs = firstOf(revokes, ({ sentMs }) => sentMs);
   const revokedMs = firstOf(revokes, ({ answeredMs }) => answeredMs);
   for (const request of requests) {
-    const { key, status, code, askedMs, endedMs } = request;
+    const { key, status, code, sentMs, endedMs } = request;
     if (status === null || status === 200) continue;
-    if (!REFUSALS.get(status)?.has(code ?? "")) yield `no such refusal is expected: ${tell(request)}`;
-    if (status === 401 && !((asked.get(key) ?? Number.POSITIVE_INFINITY) <= endedMs)) {
-      yield `a key that nobody revoked is not known: ${tell(request)}`;
+    if (!REFUSALS.get(status)?.has(code ?? "")) yield `no such refusal is expected: ${shown(request)}`;
+    if (status === 401 && !((firstMs.get(key) ?? Number.POSITIVE_INFINITY) <= endedMs)) {
+      yield `a key that nobody revoked is not known: ${shown(request)}`;
     }
-    if (askedMs <= calmMs) continue;
-    if (status >= 500) yield `refused although all is well: ${tell(request)}`;
-    if (status !== 401 && (revokedMs.get(key) ?? Number.POSITIVE_INFINITY) < askedMs) {
-      yield `a revoked key is not refused as one: ${tell(request)}`;
+    if (sentMs <= calmMs) continue;
+    if (status >= 500) yield `refused although all is well: ${shown(request)}`;
+    if (status !== 401 && (revokedMs.get(key) ?? Number.POSITIVE_INFINITY) < sentMs) {
+      yield `a revoked key is not refused as one: ${shown(request)}`;
     }
   }
 }
@@ -215,4 +215,4 @@ function firstOf<One extends { readonly key: string }>(
 const sum = <One>(all: readonly One[], amountOf: (one: One) => number): number =>
   all.reduce((total, one) => total + amountOf(one), 0);
 
-const tell = (one: Request | Receipt): string => JSON.stringify(one);
+const shown = (one: Request | Receipt): string => JSON.stringify(one);

@@ -13,18 +13,18 @@ export class Clients {
    * Asks for so many tokens, and resolves with what became of it: an answer to its end, or the client gives
    * up.
    */
-  async ask(gateway: string, key: Secret, tokens: number, stream: boolean): Promise<Request> {
-    const askedMs = this.nowMs();
-    const heard = await this.send(gateway, key, tokens, stream);
-    const request = { key: key.id, gateway, askedMs, endedMs: this.nowMs(), ...heard };
+  async request(gateway: string, key: Secret, tokens: number, stream: boolean): Promise<Request> {
+    const sentMs = this.nowMs();
+    const answer = await this.send(gateway, key, tokens, stream);
+    const request = { key: key.id, gateway, sentMs, endedMs: this.nowMs(), ...answer };
     this.requests.push(request);
     return request;
   }
 
-  private async send(gateway: string, { key }: Secret, tokens: number, stream: boolean): Promise<Heard> {
+  private async send(gateway: string, { key }: Secret, tokens: number, stream: boolean): Promise<Answer> {
     const messages = [{ role: "user", content: `tokens: ${tokens}` }];
     const options = stream ? { stream, stream_options: { include_usage: true } } : {};
-    let heard = NOTHING;
+    let answer = NOTHING;
     try {
       const response = await fetch(`${this.urlOf(gateway)}/v1/chat/completions`, {
         method: "POST",
@@ -32,15 +32,15 @@ export class Clients {
         body: JSON.stringify({ model: "test/model", max_tokens: MAX_TOKENS, messages, ...options }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      heard = { ...heard, status: response.status, receipt: response.headers.get("x-gateway-receipt") };
+      answer = { ...answer, status: response.status, receipt: response.headers.get("x-gateway-receipt") };
       const text = await response.text();
-      if (response.status !== 200) return { ...heard, code: codeOf(response, text) };
+      if (response.status !== 200) return { ...answer, code: codeOf(response, text) };
       const whole = stream ? text.endsWith("data: [DONE]\n\n") : isJson(text);
-      return { ...heard, costNano: whole ? costOf(text) : null };
+      return { ...answer, costNano: whole ? costOf(text) : null };
     } catch {
       // The connection broke, or there was nobody, or nobody said anything: what became of it, the books will
       // say.
-      return heard.status === 200 ? heard : NOTHING;
+      return answer.status === 200 ? answer : NOTHING;
     }
   }
 }
@@ -57,9 +57,9 @@ export const WORST_CASE_NANO = MAX_TOKENS * TOKEN_NANO;
 
 const TIMEOUT_MS = 5_000;
 
-type Heard = Pick<Request, "status" | "code" | "receipt" | "costNano">;
+type Answer = Pick<Request, "status" | "code" | "receipt" | "costNano">;
 
-const NOTHING: Heard = { status: null, code: null, receipt: null, costNano: null };
+const NOTHING: Answer = { status: null, code: null, receipt: null, costNano: null };
 
 /** A 500 that does not say when to come back is a fault that nobody foresaw. */
 const codeOf = ({ status, headers }: Response, text: string): string | null =>

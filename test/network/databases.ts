@@ -76,7 +76,9 @@ export class Databases {
     this.servers = { ...this.servers, [machine]: server };
     await this.commitWith("*");
     // What was committed alone came before this in the log, so both have it when this is answered.
-    await this.ask("CREATE TABLE IF NOT EXISTS both_have_it (one INT); INSERT INTO both_have_it VALUES (1)");
+    await this.execute(
+      "CREATE TABLE IF NOT EXISTS both_have_it (one INT); INSERT INTO both_have_it VALUES (1)",
+    );
     this.follower = machine;
   }
 
@@ -85,11 +87,11 @@ export class Databases {
   }
 
   private async commitWith(followers: "*" | null): Promise<void> {
-    await this.ask(`ALTER SYSTEM SET synchronous_standby_names = '${followers ?? ""}'`);
-    await this.ask("SELECT pg_reload_conf()");
+    await this.execute(`ALTER SYSTEM SET synchronous_standby_names = '${followers ?? ""}'`);
+    await this.execute("SELECT pg_reload_conf()");
   }
 
-  private async ask(statement: string): Promise<void> {
+  private async execute(statement: string): Promise<void> {
     const sql = new Bun.SQL(`postgres://gateway@${this.network.address(this.leader)}:${PORT}/postgres`, {
       max: 1,
     });
@@ -98,8 +100,8 @@ export class Databases {
   }
 
   private server(machine: string, generation: number): PostgresServer {
-    const place = { inside: this.network.on(machine), listen: "*", port: PORT, settings: SETTINGS };
-    return new PostgresServer(this.dataOf(machine, generation), place);
+    const location = { inside: this.network.on(machine), listen: "*", port: PORT, settings: SETTINGS };
+    return new PostgresServer(this.dataOf(machine, generation), location);
   }
 
   private dataOf(machine: string, generation = 0): string {

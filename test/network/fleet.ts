@@ -27,11 +27,11 @@ export class Fleet {
   /** Tries until it has started: without PostgreSQL none does. */
   async start(machine: string): Promise<void> {
     const folder = this.folders.get(machine)!;
-    const place = { HOST: this.network.address(machine), PORT: String(PORT) };
+    const location = { HOST: this.network.address(machine), PORT: String(PORT) };
     const inside = this.network.on(machine);
     while (!this.isClosed) {
       const beganMs = performance.now();
-      const started = await GatewayProcess.start(folder, place, null, inside).catch(() => null);
+      const started = await GatewayProcess.start(folder, location, null, inside).catch(() => null);
       if (started === null) await Bun.sleep(START_AGAIN_MS);
       else {
         this.slowestStartMs = Math.max(this.slowestStartMs, performance.now() - beganMs);
@@ -72,8 +72,8 @@ export class Fleet {
 
   private async ended(machine: string, gateway: GatewayProcess, code: number): Promise<void> {
     if (this.running.get(machine) !== gateway) return;
-    const said = (await gateway.stderr()).trim().split("\n").slice(-3).join(" ");
-    this.unexpectedEnds.push(`${machine}, code ${code}: ${said}`);
+    const message = (await gateway.stderr()).trim().split("\n").slice(-3).join(" ");
+    this.unexpectedEnds.push(`${machine}, code ${code}: ${message}`);
     this.running.delete(machine);
     await this.start(machine);
   }

@@ -30,7 +30,7 @@ export interface KeyFacts {
 }
 
 export interface Attempt {
-  readonly askedMs: number;
+  readonly sentMs: number;
   /** Null when no answer came, or one that says nothing of what became of it. */
   readonly answeredMs: number | null;
 }
@@ -38,7 +38,7 @@ export interface Attempt {
 export interface Request {
   readonly key: string;
   readonly gateway: string;
-  readonly askedMs: number;
+  readonly sentMs: number;
   /** When the answer was there to its end, or the client gave up. */
   readonly endedMs: number;
   /** Null when none came. */

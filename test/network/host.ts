@@ -10,7 +10,7 @@ const server = Bun.serve({
   hostname: "0.0.0.0",
   port: Number(process.argv[2]),
   async fetch(request) {
-    const { stream, messages } = (await request.json()) as Asked;
+    const { stream, messages } = (await request.json()) as HostedRequest;
     const tokens = Number(messages[0]!.content.split(" ").at(-1));
     if (stream !== true) {
       await Bun.sleep(tokens / 4);
@@ -57,7 +57,7 @@ const usage = (tokens: number) => ({
   total_tokens: 10 + tokens,
 });
 
-interface Asked {
+interface HostedRequest {
   readonly stream?: boolean;
   readonly messages: readonly { readonly content: string }[];
 }

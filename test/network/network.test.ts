@@ -14,14 +14,14 @@ describe.skipIf(missing !== null)("a network of namespaces", () => {
   afterAll(() => network.remove());
 
   /** Nobody listens, so a machine that is reached refuses; one that is cut off says nothing. */
-  async function hears(from: string, address: string, timeoutS: number): Promise<boolean> {
+  async function receives(from: string, address: string, timeoutS: number): Promise<boolean> {
     const command = ["timeout", String(timeoutS), "bash", "-c", `echo > /dev/tcp/${address}/9`];
     const child = Bun.spawn([...network.on(from), ...command], { stderr: "pipe" });
     const error = await new Response(child.stderr).text();
     return error.includes("Connection refused");
   }
-  const reaches = (from: string, address: string) => hears(from, address, 20);
-  const isCutOff = async (from: string, address: string) => !(await hears(from, address, 0.5));
+  const reaches = (from: string, address: string) => receives(from, address, 20);
+  const isCutOff = async (from: string, address: string) => !(await receives(from, address, 0.5));
 
   test("every machine reaches every other one", async () => {
     expect(await reaches("a", network.address("b"))).toBe(true);

@@ -84,7 +84,7 @@ export class Operator {
   }
 
   /** Asks every gateway for the books, and one for what it knows of each key. */
-  async look(): Promise<Outcome> {
+  async read(): Promise<Outcome> {
     // Each gateway ships what it has when it is asked, so only the second time all of them have shipped
     // everything.
     await this.audits();
@@ -180,7 +180,7 @@ export class Operator {
 
   /** Writes down an attempt; what it returns is called when that is answered. */
   private begin<One extends Attempt>(book: One[], about: Omit<One, keyof Attempt>): () => void {
-    const attempt = { ...about, askedMs: this.nowMs(), answeredMs: null as number | null };
+    const attempt = { ...about, sentMs: this.nowMs(), answeredMs: null as number | null };
     book.push(attempt as unknown as One);
     return () => {
       attempt.answeredMs = this.nowMs();

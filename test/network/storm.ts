@@ -38,11 +38,11 @@ export async function storm(seed: number, rounds: number, diskless = 0): Promise
       String(diskless),
     ];
     // A file and no pipe: what it starts may outlive it, and would hold that open.
-    const said = Bun.file(join(folder, "said"));
+    const log = Bun.file(join(folder, "said"));
     const child = Bun.spawn([...network.on(CLIENTS), ...inside], {
       env: { ...process.env, TMPDIR: folder },
       stdout: "ignore",
-      stderr: said,
+      stderr: log,
       timeout: MAX_MS + rounds * MAX_ROUND_MS,
     });
     // Whoever ends this ends the storm first, and nothing of it stays.
@@ -50,7 +50,7 @@ export async function storm(seed: number, rounds: number, diskless = 0): Promise
     for (const signal of ENDING) process.once(signal, end);
     const code = await child.exited;
     for (const signal of ENDING) process.off(signal, end);
-    if (code !== 0 || !existsSync(file)) throw new Error(`storm ${seed} broke off: ${await said.text()}`);
+    if (code !== 0 || !existsSync(file)) throw new Error(`storm ${seed} broke off: ${await log.text()}`);
     return await Bun.file(file).json();
   } finally {
     await network.remove();
@@ -140,7 +140,7 @@ async function insideStorm(
       limits: operator.limits,
       calmMs,
       unexpectedEnds: fleet.unexpectedEnds,
-      end: await operator.look(),
+      end: await operator.read(),
     };
     return {
       seed,
@@ -169,7 +169,7 @@ class Load {
     private readonly random: Random,
   ) {
     const streams = GATEWAYS.flatMap((gateway) =>
-      Array.from({ length: CLIENTS_EACH }, () => this.askOn(gateway)),
+      Array.from({ length: CLIENTS_EACH }, () => this.sendTo(gateway)),
     );
     const acts = [
       this.operate(() => operator.spreadMoney(), MONEY_PAUSE_MS),
@@ -185,10 +185,10 @@ class Load {
     await this.all;
   }
 
-  private async askOn(gateway: string): Promise<void> {
+  private async sendTo(gateway: string): Promise<void> {
     const { clients, operator, random } = this;
     while (!this.isOver) {
-      await clients.ask(gateway, random.pick(operator.inUse), 20 + random.below(81), random.chance(0.5));
+      await clients.request(gateway, random.pick(operator.inUse), 20 + random.below(81), random.chance(0.5));
       await Bun.sleep(random.below(2 * PAUSE_MS));
     }
   }
@@ -209,7 +209,7 @@ async function spend(clients: Clients, operator: Operator, random: Random): Prom
   for (const key of operator.spenders) {
     const untilRefused = async () => {
       for (let request = 0; request < MAX_LEFT; request++) {
-        const { status } = await clients.ask(random.pick(GATEWAYS), key, MAX_TOKENS, false);
+        const { status } = await clients.request(random.pick(GATEWAYS), key, MAX_TOKENS, false);
         if (status !== 200) return;
       }
     };
@@ -220,11 +220,11 @@ async function spend(clients: Clients, operator: Operator, random: Random): Prom
 
 async function allReady(fleet: Fleet): Promise<void> {
   for (const gateway of GATEWAYS) {
-    for (let look = 0; ; look++) {
+    for (let round = 0; ; round++) {
       const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
       const ready = await fetch(`${fleet.url(gateway)}/readyz`, { signal }).catch(() => null);
       if (ready?.status === 200) break;
-      if (look > MAX_LOOKS) throw new Error(`${gateway} did not become ready again`);
+      if (round > MAX_CHECKS) throw new Error(`${gateway} did not become ready again`);
       await Bun.sleep(READY_PAUSE_MS);
     }
   }
@@ -232,7 +232,7 @@ async function allReady(fleet: Fleet): Promise<void> {
 
 /** What nodes without a disk left behind is taken care of by the others. */
 async function allClosed(fleet: Fleet): Promise<void> {
-  for (let look = 0; look < MAX_LOOKS; look++) {
+  for (let round = 0; round < MAX_CHECKS; round++) {
     const headers = { authorization: `Bearer ${ADMIN}` };
     const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
     const answer = await fetch(`${fleet.url(GATEWAYS[0]!)}/admin/nodes`, { headers, signal }).catch(
@@ -254,8 +254,8 @@ const windowNow = (): "day" | "month" =>
 function counts({ requests, revokes }: History) {
   const statuses: Record<string, number> = {};
   for (const { status } of requests) statuses[status ?? "none"] = (statuses[status ?? "none"] ?? 0) + 1;
-  const waits = revokes.flatMap(({ askedMs, answeredMs }) =>
-    answeredMs === null ? [] : [answeredMs - askedMs],
+  const waits = revokes.flatMap(({ sentMs, answeredMs }) =>
+    answeredMs === null ? [] : [answeredMs - sentMs],
   );
   return {
     requests: requests.length,
@@ -282,7 +282,7 @@ const MAX_LEFT = 5_000;
 const AT_ONCE = 6;
 const READY_TIMEOUT_MS = 1_000;
 const READY_PAUSE_MS = 100;
-const MAX_LOOKS = 400;
+const MAX_CHECKS = 400;
 
 const configOf = (host: string, store: string): string => `${oneHost(host)}
 generation: { first_token_ms: 3000 }

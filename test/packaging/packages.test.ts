@@ -58,11 +58,11 @@ describe.each(ways)("%s", (_, command) => {
     expect(loaded.headers.get("content-type")).toStartWith("text/javascript");
     expect((await loaded.text()).length).toBeGreaterThan(1_000);
 
-    expect(await gateway.ask("health", "--url", url)).toBe(0);
-    expect(await gateway.ask("audit", "--url", url)).toBe(0);
+    expect(await gateway.run("health", "--url", url)).toBe(0);
+    expect(await gateway.run("audit", "--url", url)).toBe(0);
     gateway.stop();
     expect(await gateway.exited).toBe(0);
-    expect(await gateway.ask("health", "--url", url)).toBe(4);
+    expect(await gateway.run("health", "--url", url)).toBe(4);
     expect(existsSync(join(cwd, "data/gateway.sqlite"))).toBe(true);
   }, 600_000);
 
@@ -76,7 +76,7 @@ describe.each(ways)("%s", (_, command) => {
       const { url } = gateway;
       const made = await (await fetch(`${url}/v1/keys`, { method: "POST" })).json();
       const { key, balance_id } = made as { key: string; balance_id: string };
-      expect(await gateway.ask("credit", balance_id, "1", "--url", url)).toBe(0);
+      expect(await gateway.run("credit", balance_id, "1", "--url", url)).toBe(0);
       const stream = await fetch(`${url}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}` },
@@ -165,20 +165,20 @@ async function start(command: string, file?: string) {
   // Options for Bun, which are not the gateway's.
   const env = { PATH: path, HOME: cwd, PORT: "0", BUN_OPTIONS: "--no-env-file" };
   const child = Bun.spawn([command, "start"], { cwd, env, stdout: "pipe", stderr: "pipe" });
-  const told = new Response(child.stderr).text();
+  const stderr = new Response(child.stderr).text();
   const end = async (): Promise<void> => {
     child.kill("SIGKILL");
     await child.exited;
   };
   const url = await readyLine(child.stdout);
-  if (url === null) throw new Error(await told);
+  if (url === null) throw new Error(await stderr);
   return {
     url,
     cwd,
     exited: child.exited,
     stop: () => child.kill("SIGTERM"),
     /** One of its commands, in the same folder. */
-    ask: (...words: string[]) =>
+    run: (...words: string[]) =>
       Bun.spawn([command, ...words], { cwd, env, stdout: "ignore", stderr: "ignore" }).exited,
     [Symbol.asyncDispose]: end,
   };

@@ -547,14 +547,14 @@ describe("a card payment", () => {
   test("that is won while somebody is answered who asked before stays won", async () => {
     const world = new World();
     await world.sees(PAID);
-    const [asked, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [requested, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const atOnce = world.answered;
     world.answered = (checkout) => {
-      asked.resolve();
+      requested.resolve();
       return late.promise.then(() => checkout);
     };
     const slow = world.disputes("dp_1", "open");
-    await asked.promise;
+    await requested.promise;
     world.answered = atOnce;
     await world.disputes("dp_1", "won");
     late.resolve();

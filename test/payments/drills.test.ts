@@ -98,16 +98,16 @@ describe("the facilitator", () => {
     facilitator.mood = MOODS["504 after it moved"];
     expect((await order(gateway, mine.key, 3, paying(wallet, 5))).status).toBe(201);
     expect([await balanceOf(gateway, mine.key), await chain.balanceOf(payTo)]).toEqual([3, 3]);
-    expect(facilitator.asked).toBe(1);
+    expect(facilitator.requests).toBe(1);
   });
 
   for (const mood of ["lying", "garbage"] as const) {
     test(`${mood}: nothing is credited; what is asked meanwhile is not to be paid again; later it is asked again`, async () => {
       await begin({ network: HURRIED });
       facilitator.mood = MOODS[mood];
-      const told = await order(gateway, mine.key, 3, paying(wallet, 5));
-      expect([told.status, await balanceOf(gateway, mine.key)]).toEqual([202, 0]);
-      expect(told.headers.get("location")).toMatch(/^\/v1\/payments\/pay_/);
+      const answer = await order(gateway, mine.key, 3, paying(wallet, 5));
+      expect([answer.status, await balanceOf(gateway, mine.key)]).toEqual([202, 0]);
+      expect(answer.headers.get("location")).toMatch(/^\/v1\/payments\/pay_/);
       const meanwhile = await chat(paying(wallet, 5));
       expect([meanwhile.status, meanwhile.headers.has("retry-after")]).toEqual([500, true]);
       expect(await meanwhile.text()).toContain((await paymentsOf(gateway, mine.key))[0]!.id);
@@ -138,8 +138,8 @@ describe("the facilitator", () => {
         success: true,
         transaction: await on.carryOut(signed),
       });
-    const told = await present(header, 3);
-    expect([told.status, await state(), await balanceOf(gateway, mine.key)]).toEqual([202, "held", 0]);
+    const answer = await present(header, 3);
+    expect([answer.status, await state(), await balanceOf(gateway, mine.key)]).toEqual([202, "held", 0]);
     const { data } = (await gateway.admin("/admin/payments?state=held")).json;
     expect(data).toHaveLength(1);
     expect([data[0].amount_usd, data[0].reason]).toEqual([1, expect.stringContaining("$3.00 were ordered")]);
@@ -181,8 +181,8 @@ describe("the chain", () => {
     await begin({ network: HURRIED });
     const pay = paying(wallet, 5);
     await chain.minesAtOnce(false);
-    const told = await chat(pay);
-    expect([told.status, told.headers.has("payment-required")]).toEqual([500, false]);
+    const answer = await chat(pay);
+    expect([answer.status, answer.headers.has("payment-required")]).toEqual([500, false]);
     expect((await chat(pay)).status).toBe(500);
     await chain.mine();
     await until(credited(5));
@@ -235,7 +235,7 @@ describe("the chain", () => {
       ),
     );
     expect((await present(header, 2)).status).toBe(500);
-    expect(facilitator.asked).toBe(0);
+    expect(facilitator.requests).toBe(0);
   });
 });
 
@@ -270,7 +270,7 @@ describe("who pays", () => {
     });
     const poor = await chain.wallet(1);
     expect((await order(gateway, mine.key, 50, paying(wallet, 100))).status).toBe(201);
-    const told = async (response: Promise<Response>) => {
+    const outcomeOf = async (response: Promise<Response>) => {
       const { status, headers } = await response;
       return `${status}${headers.has("payment-required") ? " offer" : ""}`;
     };
@@ -285,13 +285,13 @@ describe("who pays", () => {
     const other = somewhere();
     expect(
       await Promise.all([
-        told(order(gateway, mine.key, 51, fetch)),
-        told(order(gateway, mine.key, 0.5, fetch)),
-        told(order(gateway, mine.key, 11, paying(wallet, 100))),
-        told(order(gateway, mine.key, 2, paying(poor, 100))),
-        told(present("nonsense", 5)),
-        told(present(header, 4)),
-        told(
+        outcomeOf(order(gateway, mine.key, 51, fetch)),
+        outcomeOf(order(gateway, mine.key, 0.5, fetch)),
+        outcomeOf(order(gateway, mine.key, 11, paying(wallet, 100))),
+        outcomeOf(order(gateway, mine.key, 2, paying(poor, 100))),
+        outcomeOf(present("nonsense", 5)),
+        outcomeOf(present(header, 4)),
+        outcomeOf(
           present(
             changed((one) => {
               one.accepted.payTo = other;
@@ -299,7 +299,7 @@ describe("who pays", () => {
             5,
           ),
         ),
-        told(
+        outcomeOf(
           present(
             changed((one) => {
               one.accepted.network = "eip155:1";
@@ -307,7 +307,7 @@ describe("who pays", () => {
             5,
           ),
         ),
-        told(
+        outcomeOf(
           present(
             changed(({ accepted, payload }) => {
               accepted.amount = "05000000";
@@ -316,7 +316,7 @@ describe("who pays", () => {
             5,
           ),
         ),
-        told(
+        outcomeOf(
           present(
             changed(({ payload }) => {
               Object.assign(payload.authorization, { validBefore: "1" });
@@ -324,7 +324,7 @@ describe("who pays", () => {
             5,
           ),
         ),
-        told(
+        outcomeOf(
           present(
             changed(({ payload }) => {
               Object.assign(payload, { signature: `0x${"11".repeat(65)}` });
@@ -349,7 +349,7 @@ describe("who pays", () => {
     const another = await payer(gateway);
     mine = another;
     expect((await chat(paying(wallet, 10))).status).toBe(429);
-    expect([await chain.balanceOf(payTo), facilitator.asked]).toEqual([50, 1]);
+    expect([await chain.balanceOf(payTo), facilitator.requests]).toEqual([50, 1]);
   });
 
   test("by one wallet into six balances at once waits beyond four, which may be for the same money", async () => {
@@ -358,10 +358,10 @@ describe("who pays", () => {
     const headers: string[] = [];
     for (const { key } of payers) headers.push(await signature(2, key));
     const release = facilitator.holdBack();
-    const ask = (n: number) => present(headers[n]!, 2, payers[n]!.key);
-    const four = [0, 1, 2, 3].map(ask);
-    await during(four, () => facilitator.asked === 4);
-    const more = await Promise.all([4, 5].map(ask));
+    const send = (n: number) => present(headers[n]!, 2, payers[n]!.key);
+    const four = [0, 1, 2, 3].map(send);
+    await during(four, () => facilitator.requests === 4);
+    const more = await Promise.all([4, 5].map(send));
     expect(more.map((one) => [one.status, one.headers.get("retry-after")])).toEqual([
       [429, "5"],
       [429, "5"],
@@ -369,7 +369,7 @@ describe("who pays", () => {
     expect(await paymentsOf(gateway, payers[5]!.key)).toEqual([]);
     release();
     expect((await Promise.all(four)).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
-    expect((await ask(5)).status).toBe(201);
+    expect((await send(5)).status).toBe(201);
   });
 
   test("for an answer that another request has paid for is noted only where the transfer is signed", async () => {
@@ -381,10 +381,10 @@ describe("who pays", () => {
     payment.payload.signature = `0x${"11".repeat(65)}`;
     const release = facilitator.holdBack();
     const lined = lineUps();
-    const ask = (header: string) => chat(fetch, { "payment-signature": header });
-    const answers = [ask(first!)];
-    await during(answers, () => facilitator.asked === 1);
-    answers.push(ask(btoa(JSON.stringify(payment))), ask(signed!));
+    const send = (header: string) => chat(fetch, { "payment-signature": header });
+    const answers = [send(first!)];
+    await during(answers, () => facilitator.requests === 1);
+    answers.push(send(btoa(JSON.stringify(payment))), send(signed!));
     await during(answers, () => lined() === 3);
     release();
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -395,7 +395,7 @@ describe("who pays", () => {
       402,
       expect.closeTo(5, 1),
     ]);
-    expect(facilitator.asked).toBe(1);
+    expect(facilitator.requests).toBe(1);
     // Somebody else's, for something else that the same address sells.
     await chain.carryOut(transferIn(forged!));
     await chain.carryOut(transferIn(signed!));
@@ -412,10 +412,10 @@ describe("who pays", () => {
     const [first, second] = await Promise.all([signature(5), signature(5, mine.key, listed)]);
     const release = facilitator.holdBack();
     const lined = lineUps();
-    const ask = (header: string) => chat(fetch, { "payment-signature": header });
-    const answers = [ask(first!)];
-    await during(answers, () => facilitator.asked === 1);
-    answers.push(ask(second!));
+    const send = (header: string) => chat(fetch, { "payment-signature": header });
+    const answers = [send(first!)];
+    await during(answers, () => facilitator.requests === 1);
+    answers.push(send(second!));
     await during(answers, () => lined() === 2);
     release();
     await Promise.all(answers);
@@ -433,9 +433,9 @@ describe("who pays", () => {
     await Bun.write(list, `# listed\n${listed.address}  # somebody\n`);
     await begin({ more: `  sanctions: { list: "${list}" }` });
     await chain.mint(listed.address, 50);
-    const told = await order(gateway, mine.key, 2, paying(listed, 5));
-    expect([told.status, (await told.json()).error.code]).toEqual([403, "account_suspended"]);
-    expect([facilitator.asked, (await chat(fetch)).status]).toEqual([0, 403]);
+    const answer = await order(gateway, mine.key, 2, paying(listed, 5));
+    expect([answer.status, (await answer.json()).error.code]).toEqual([403, "account_suspended"]);
+    expect([facilitator.requests, (await chat(fetch)).status]).toEqual([0, 403]);
     expect((await gateway.send("GET", "/v1/me", { bearer: mine.key })).json.suspended).toBe("sanctions");
     // Without its list, nobody is let in.
     await Bun.file(list).delete();
@@ -476,7 +476,7 @@ describe("who pays", () => {
     expect(data.map((one: { reason: string }) => one.reason.includes("was not suspended"))).toEqual(
       suspends ? [false] : [true, true],
     );
-    expect([facilitator.asked, await chain.balanceOf(payTo)]).toEqual([0, 0]);
+    expect([facilitator.requests, await chain.balanceOf(payTo)]).toEqual([0, 0]);
     await Bun.file(list).delete();
   });
 

@@ -35,32 +35,32 @@ afterAll(async () => {
 
 test("what was not paid after all leaves nothing to watch where its signature is wrong", async () => {
   const mine = await payer(gateway);
-  const header = forged(offerOf(await ask(mine.key))!.accepts[0]!);
+  const header = forged(offerOf(await send(mine.key))!.accepts[0]!);
   const held = node.hold();
   const lined = lineUps();
-  const asked = Array.from({ length: 5 }, () => ask(mine.key, header()));
-  await during(asked, () => lined() === 5);
-  await held.asked;
+  const requests = Array.from({ length: 5 }, () => send(mine.key, header()));
+  await during(requests, () => lined() === 5);
+  await held.requested;
   // Those in line are refused when their turn comes, before they pay.
   const revoked = await gateway.send("DELETE", `/v1/keys/${mine.id}`, { bearer: mine.recovery_secret });
   expect(revoked.status).toBe(200);
   held.release();
-  await Promise.all(asked);
+  await Promise.all(requests);
   await until(() => node.tried() >= 2);
   expect(await paymentsOf(gateway, mine.recovery_secret)).toEqual([]);
 });
 
 test("requests with wrong signatures ask the node no more than so often", async () => {
   const balances = await Promise.all(Array.from({ length: 4 }, () => payer(gateway)));
-  const header = forged(offerOf(await ask(balances[0]!.key))!.accepts[0]!);
+  const header = forged(offerOf(await send(balances[0]!.key))!.accepts[0]!);
   const before = node.tried();
-  const asked = balances.flatMap(({ key }) => Array.from({ length: 25 }, () => ask(key, header())));
-  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  const requests = balances.flatMap(({ key }) => Array.from({ length: 25 }, () => send(key, header())));
+  const statuses = (await Promise.all(requests)).map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([402, 429]));
   expect(node.tried() - before).toBeLessThanOrEqual(60);
 });
 
-const ask = (key: string, header?: string): Promise<Response> =>
+const send = (key: string, header?: string): Promise<Response> =>
   fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
     headers: {
@@ -93,14 +93,14 @@ const forged = (accepted: Record<string, unknown>) => () => {
 function countingNode(rpc: string) {
   let tried = 0;
   let gate = Promise.resolve();
-  let asked = () => {};
+  let onRequest = () => {};
   const server = Bun.serve({
     port: 0,
     async fetch(request) {
       const body = await request.text();
       if (body.includes(TRANSFER)) {
         tried += 1;
-        asked();
+        onRequest();
         await gate;
       }
       return fetch(rpc, { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -114,8 +114,8 @@ function countingNode(rpc: string) {
       const waiting = Promise.withResolvers<void>();
       const first = Promise.withResolvers<void>();
       gate = waiting.promise;
-      asked = first.resolve;
-      return { asked: first.promise, release: waiting.resolve };
+      onRequest = first.resolve;
+      return { requested: first.promise, release: waiting.resolve };
     },
     stop: () => server.stop(true),
   };

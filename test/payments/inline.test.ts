@@ -56,9 +56,9 @@ test("so many requests of a balance stand in line to pay, and those of others in
   first.end();
   const last = enter("bal_1");
   for (const turn of [...waiting, last]) {
-    const place = await turn;
-    if (refused(place)) throw new Error(place.message);
-    place.end();
+    const slot = await turn;
+    if (refused(slot)) throw new Error(slot.message);
+    slot.end();
   }
   expect(refused(await enter("bal_1"))).toBe(false);
 });

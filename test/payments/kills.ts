@@ -95,7 +95,7 @@ class Scene {
     );
   }
 
-  async play(wanted: string): Promise<Outcome> {
+  async play(name: string): Promise<Outcome> {
     const { chain } = this.world;
     const { cut, payTo } = this;
     this.killed = await GatewayProcess.start(this.folder);
@@ -108,12 +108,11 @@ class Scene {
       body: JSON.stringify({ amount_usd: 3 }),
     }).catch(() => {});
     const db = new Database(join(this.folder.path, "data/gateway.sqlite"), { readonly: true });
-    const isThere = () =>
-      db.query<{ state: string }, []>("SELECT state FROM payments").get()?.state === wanted;
+    const isThere = () => db.query<{ state: string }, []>("SELECT state FROM payments").get()?.state === name;
     await until(isThere);
     if (cut === "after") await until(async () => (await chain.balanceOf(payTo)) === 3);
     await gateway.kill();
-    if (!isThere()) throw new Error(`it was not killed once it was ${wanted}`);
+    if (!isThere()) throw new Error(`it was not killed once it was ${name}`);
     db.close();
     this.isCut = false;
     if (cut === "confirmations") await chain.mine(2);

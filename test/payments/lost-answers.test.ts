@@ -109,8 +109,8 @@ test("a gateway that is killed while a call waits: the call that is repeated aft
   expect(await lost).toBe("lost");
   gateway = await openQuickIn(folder);
   const repeated = buy();
-  const asked = ask(paying(wallet));
-  expect((await asked).status).toBe(500);
+  const request = send(paying(wallet));
+  expect((await request).status).toBe(500);
   await chain.mine();
   expect((await repeated).status).toBe(201);
   expect(await paid()).toEqual([1, 1]);
@@ -152,7 +152,7 @@ test("whoever has seen that a payment is credited, or orders another amount or b
   await until(async () => (await balanceOf(gateway, mine.key)) === 4);
 });
 
-const ask = (pay: typeof fetch) =>
+const send = (pay: typeof fetch) =>
   pay(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${mine.key}`, "content-type": "application/json" },
@@ -168,21 +168,21 @@ test("an agent that has not saved its secrets reads what to do first, with the s
   const unsaved = await gateway.key(0);
   const openai = new OpenAI({ apiKey: unsaved.key, baseURL: `${gateway.url}/v1`, fetch: paying(wallet) });
   const messages = [{ role: "user" as const, content: "Hi" }];
-  const asked = { model: "test/model", max_tokens: 100 };
+  const body = { model: "test/model", max_tokens: 100 };
   const saying = (asking: PromiseLike<unknown>) =>
     Promise.resolve(asking).then(
       () => "answered",
       (error: Error) => error.message,
     );
   const { chat, responses } = openai;
-  const said = await Promise.all([
-    saying(chat.completions.create({ ...asked, messages })),
-    saying(chat.completions.create({ ...asked, messages, stream: true })),
+  const answers = await Promise.all([
+    saying(chat.completions.create({ ...body, messages })),
+    saying(chat.completions.create({ ...body, messages, stream: true })),
     saying(responses.create({ model: "test/model", max_output_tokens: 100, input: "Hi" })),
   ]);
-  for (const sentence of said) expect(sentence).toMatch(/^400 .*POST \/v1\/me\/saved/);
+  for (const sentence of answers) expect(sentence).toMatch(/^400 .*POST \/v1\/me\/saved/);
   mine = unsaved;
-  const plain = await ask(fetch);
+  const plain = await send(fetch);
   expect([plain.status, (await plain.json()).error.code]).toEqual([400, "invalid_request"]);
   expect(plain.headers.has("payment-required")).toBe(false);
 });

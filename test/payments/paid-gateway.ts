@@ -46,10 +46,10 @@ export const openQuickIn = (folder: Folder, env: Record<string, string> = {}): P
 
 /** Waits for what comes about while the requests are under way: an answer that is there before says why it does not. */
 export async function during(
-  asked: readonly Promise<Response>[],
+  requests: readonly Promise<Response>[],
   what: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const early = Promise.race(asked).then(async (answer) => {
+  const early = Promise.race(requests).then(async (answer) => {
     throw new Error(`answered too early: ${answer.status} ${await answer.clone().text()}`);
   });
   await Promise.race([until(what), early]);

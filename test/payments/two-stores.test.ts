@@ -44,7 +44,7 @@ afterEach(async () => {
   }
   gateways = [];
   facilitator.mood = MOODS.honest;
-  facilitator.asked = 0;
+  facilitator.requests = 0;
   facilitator.signers = [chain.sender];
   await chain.minesAtOnce(true);
 });
@@ -120,7 +120,7 @@ test("a transfer that its payer carries out before presenting it is held, and no
   // Neither by the same header, nor by the call that is repeated without one.
   for (const again of [await present(header, 2), await order(gateway, mine.key, 2, fetch)])
     expect([again.status, (await again.json()).id]).toEqual([202, id]);
-  expect([await creditOf(), facilitator.asked]).toEqual([[0], 0]);
+  expect([await creditOf(), facilitator.requests]).toEqual([[0], 0]);
   await gateway.admin(`/admin/payments/${id}/resolve`, { as: "credited" });
   expect(await creditOf()).toEqual([2]);
 });

@@ -50,9 +50,9 @@ async function begin(network = ""): Promise<void> {
 
 /** `isValidSignature` says yes if the opcodes leave a zero on the stack, and otherwise uses all of its gas. */
 function signsWhereZero(opcodes: string): `0x${string}` {
-  const place = (bytesBehind: number) => (opcodes.length / 2 + bytesBehind).toString(16).padStart(2, "0");
-  const loop = `5b60${place(4)}56`;
-  return `0x${opcodes}1560${place(8)}57${loop}5b7f1626ba7e${"00".repeat(28)}60005260206000f3`;
+  const offset = (bytesBehind: number) => (opcodes.length / 2 + bytesBehind).toString(16).padStart(2, "0");
+  const loop = `5b60${offset(4)}56`;
+  return `0x${opcodes}1560${offset(8)}57${loop}5b7f1626ba7e${"00".repeat(28)}60005260206000f3`;
 }
 const GASPRICE = "3a";
 /** The balance of an account that its owner fills when transfers of the wallet are to fail. */

@@ -59,7 +59,7 @@ async function open() {
     /** Transactions that have failed in a block. */
     mined: new Set<string>(),
     /** Questions about the chain's head. */
-    asked: 0,
+    requests: 0,
     /** Why the token would not carry the transfer out. */
     refusal: async (): Promise<string | null> => null,
     isHit: async () => false,
@@ -68,7 +68,7 @@ async function open() {
   const chain = {
     token: async () => ({ name: "T", version: "1", decimals: 6, form: "bytes" }),
     async head() {
-      world.asked += 1;
+      world.requests += 1;
       return world.head;
     },
     movement: async () => world.movement,
@@ -119,10 +119,10 @@ test("one payment that is presented many times at once is looked up once", async
   const presented = () => Promise.all(Array.from({ length: 60 }, () => rail.take(SIGNED, ORDER)));
   const first = await presented();
   // Before it is recorded, and to see whether it has moved.
-  expect([world.asked, world.sent]).toEqual([2, 1]);
+  expect([world.requests, world.sent]).toEqual([2, 1]);
   expect(new Set(first.map((taken) => taken.kind === "paid" && taken.payment.id)).size).toBe(1);
   await presented();
-  expect([world.asked, world.sent]).toEqual([3, 1]);
+  expect([world.requests, world.sent]).toEqual([3, 1]);
   world.refusal = async () => "no";
   const other = { ...SIGNED, authorization: { ...AUTHORIZATION, nonce: `0x${"2".repeat(64)}` as const } };
   const wrong = await Promise.all([1, 2].map(() => rail.take(other, ORDER)));

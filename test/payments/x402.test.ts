@@ -67,7 +67,7 @@ for (const stream of [false, true]) {
   test(`a request for an answer pays for itself${stream ? ", streamed" : ""}, once`, async () => {
     const mine = await payer(gateway);
     const wallet = await chain.wallet(20);
-    const ask = (pay: typeof fetch) =>
+    const send = (pay: typeof fetch) =>
       pay(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${mine.key}`, "content-type": "application/json" },
@@ -78,18 +78,18 @@ for (const stream of [false, true]) {
           messages: [{ role: "user", content: "Hi" }],
         }),
       });
-    const unpaid = await ask(fetch);
+    const unpaid = await send(fetch);
     expect(unpaid.status).toBe(402);
     // The suggestion, and what the stock client's own limit lets it pay.
     expect(offerOf(unpaid)?.accepts.map(({ amount }) => amount)).toEqual(["5000000", "1000000"]);
-    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(paying(wallet))));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => send(paying(wallet))));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
     for (const answer of answers) expect(await answer.text()).toContain("Hello");
     expect(answers.filter(({ headers }) => headers.has("payment-response"))).toHaveLength(1);
     expect(await chain.balanceOf(wallet.address)).toBe(19);
     const states = (await paymentsOf(gateway, mine.key)).map(({ state }) => state);
     expect(states.filter((state) => state === "credited")).toHaveLength(1);
-    expect((await ask(paying(wallet))).status).toBe(200);
+    expect((await send(paying(wallet))).status).toBe(200);
     expect(await chain.balanceOf(wallet.address)).toBe(19);
   });
 }
@@ -103,11 +103,11 @@ test("mppx, OpenAI's and Anthropic's clients pay by a wrapped fetch and notice n
   const texts: string[] = [];
   for (const pay of [paying(wallet), mppx.fetch as typeof fetch]) {
     const messages = [{ role: "user" as const, content: "Hi" }];
-    const asked = { model: "test/model", max_tokens: 100, messages };
+    const body = { model: "test/model", max_tokens: 100, messages };
     const first = await payer(gateway);
     const openai = new OpenAI({ apiKey: first.key, baseURL: `${gateway.url}/v1`, fetch: pay, maxRetries: 0 });
-    texts.push((await openai.chat.completions.create(asked)).choices[0]!.message.content!);
-    for await (const { choices } of await openai.chat.completions.create({ ...asked, stream: true }))
+    texts.push((await openai.chat.completions.create(body)).choices[0]!.message.content!);
+    for await (const { choices } of await openai.chat.completions.create({ ...body, stream: true }))
       texts.push(choices[0]?.delta.content ?? "");
     const second = await payer(gateway);
     const anthropic = new Anthropic({
@@ -117,11 +117,11 @@ test("mppx, OpenAI's and Anthropic's clients pay by a wrapped fetch and notice n
       fetch: pay,
       maxRetries: 0,
     });
-    const { content } = await anthropic.messages.create(asked);
+    const { content } = await anthropic.messages.create(body);
     texts.push(content.map((block) => (block.type === "text" ? block.text : "")).join(""));
     const third = await payer(gateway);
     const streaming = anthropic.withOptions({ authToken: third.key });
-    texts.push(await streaming.messages.stream(asked).finalText());
+    texts.push(await streaming.messages.stream(body).finalText());
     for (const { key } of [first, second, third])
       expect((await paymentsOf(gateway, key)).map(({ state }) => state)).toEqual(["credited"]);
   }

@@ -74,8 +74,8 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
       "invalid_request",
     ]);
     const wallet = privateKeyToAccount(`0x${"42".repeat(32)}`);
-    const asked = { address: wallet.address, chain_id: 1 };
-    const { message } = (await gateways[1].send("POST", "/v1/auth/wallet", { json: asked })).json;
+    const body = { address: wallet.address, chain_id: 1 };
+    const { message } = (await gateways[1].send("POST", "/v1/auth/wallet", { json: body })).json;
     const signature = await wallet.signMessage({ message });
     const entered = await atBoth("/v1/auth/wallet/verify", () => ({ json: { message, signature } }));
     expect(codes(entered)).toEqual(["200", "invalid_request"]);
@@ -178,23 +178,23 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
     const { session, account_id } = await signIn("ends@example.com");
     const other = (await signIn("ends@example.com", 1)).session;
     const { key } = (await gateways[1].send("POST", "/v1/keys", { bearer: session })).json;
-    const ask = async (at: 0 | 1, bearer: string) =>
+    const send = async (at: 0 | 1, bearer: string) =>
       (await gateways[at].send("GET", "/v1/me", { bearer })).status;
     const first = (await gateways[0].send("POST", "/v1/me/recovery", { bearer: session })).json;
     const second = (await gateways[1].send("POST", "/v1/me/recovery", { bearer: first.recovery_secret }))
       .json;
-    expect([await ask(0, first.recovery_secret), await ask(0, second.recovery_secret)]).toEqual([401, 200]);
+    expect([await send(0, first.recovery_secret), await send(0, second.recovery_secret)]).toEqual([401, 200]);
 
     const { data } = (await gateways[1].send("GET", "/v1/auth/sessions", { bearer: session })).json;
     const { id } = data.find((one: { current: boolean }) => !one.current);
     await gateways[0].send("DELETE", `/v1/auth/sessions/${id}`, { bearer: session });
-    expect(await ask(1, other)).toBe(401);
+    expect(await send(1, other)).toBe(401);
 
-    expect([await ask(0, key), await ask(1, key)]).toEqual([200, 200]);
+    expect([await send(0, key), await send(1, key)]).toEqual([200, 200]);
     const json = { confirm: account_id };
     expect((await gateways[1].send("DELETE", "/v1/me", { bearer: session, json })).status).toBe(200);
     for (const bearer of [key, session, second.recovery_secret]) {
-      expect([await ask(0, bearer), await ask(1, bearer)]).toEqual([401, 401]);
+      expect([await send(0, bearer), await send(1, bearer)]).toEqual([401, 401]);
     }
     expect((await signIn("ends@example.com")).account_id).not.toBe(account_id);
     await gateways[1].send("DELETE", "/v1/auth/sessions", {

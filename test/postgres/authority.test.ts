@@ -79,7 +79,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     for (let number = 1; number <= 150; number++) {
       const name = random.pick(["n0", "n1", "n2"]);
       const at = used.get(name) ?? 0;
-      const said = statement(name, {
+      const stated = statement(name, {
         number: random.chance(0.9) ? number : Math.max(1, number - 4),
         used: at,
         needed: at + random.below(200),
@@ -88,8 +88,8 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
         heard: random.below(number),
         inquiry: random.below(number),
       });
-      const grant = await authority.settle(said);
-      expect(grant).toEqual(memory.settle(said));
+      const grant = await authority.settle(stated);
+      expect(grant).toEqual(memory.settle(stated));
       used.set(name, random.below(grant.granted + 1));
     }
   });
@@ -134,14 +134,14 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
 
   test("who runs short asks the others for what they do not use", async () => {
     const authority = await fresh();
-    const heard = Promise.withResolvers<string>();
+    const received = Promise.withResolvers<string>();
     const ear = new Bun.SQL(address, { max: 1 });
-    await ear.listen("gateway_recalls", heard.resolve);
+    await ear.listen("gateway_recalls", received.resolve);
     for (const name of ["n0", "n1"]) await join(name);
     await authority.settle(statement("n0", { requested: 900, limit: 1_000 }));
     const short = await authority.settle(statement("n1", { needed: 500, requested: 500, limit: 1_000 }));
     expect(short.spare).toBe(900 as NanoUsd);
-    expect(await heard.promise).toBe(`n1 ${CAP} 0`);
+    expect(await received.promise).toBe(`n1 ${CAP} 0`);
     await ear.close();
   });
 
@@ -244,7 +244,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   }
 });
 
-const NOTHING_HEARD = { heard: 0, inquiry: 0 };
+const NOTHING_RECEIVED = { heard: 0, inquiry: 0 };
 
 function statement(ledger: string, more: Partial<Record<keyof Statement, unknown>>): Statement {
   return {
@@ -254,7 +254,7 @@ function statement(ledger: string, more: Partial<Record<keyof Statement, unknown
     counter: CAP,
     used: 0,
     needed: 0,
-    ...NOTHING_HEARD,
+    ...NOTHING_RECEIVED,
     ...more,
   } as Statement;
 }

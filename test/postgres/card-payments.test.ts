@@ -19,8 +19,10 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     const notify = async (object: object) => {
       const { body, signature } = await signedEvent("any", object, { secret: "whsec_1", at: Date.now() });
       const event = { bytes: body, headers: { "stripe-signature": signature } };
-      const heard = gateways.flatMap((at) => [1, 2, 3].map(() => at.send("POST", "/webhooks/stripe", event)));
-      for (const { status } of await Promise.all(heard)) expect(status).toBe(200);
+      const deliveries = gateways.flatMap((at) =>
+        [1, 2, 3].map(() => at.send("POST", "/webhooks/stripe", event)),
+      );
+      for (const { status } of await Promise.all(deliveries)) expect(status).toBe(200);
     };
     const state = async (id: string) => (await two.send("GET", `/v1/payments/${id}`, { bearer })).json.state;
     const balances = async () =>

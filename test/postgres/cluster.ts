@@ -103,8 +103,8 @@ export class Cluster {
   }
 
   private on(data: string, port: number): PostgresServer {
-    const place = { inside: [], listen: "127.0.0.1", port, settings: this.settings };
-    return new PostgresServer(join(this.folder, data), place);
+    const location = { inside: [], listen: "127.0.0.1", port, settings: this.settings };
+    return new PostgresServer(join(this.folder, data), location);
   }
 }
 

@@ -47,18 +47,18 @@ describeOnPostgres("a connection that is gone without a word", (cluster) => {
   }, 600_000);
 
   test("is heard of no longer, and another one listens in its place", async () => {
-    const heard = Promise.withResolvers<string>();
+    const received = Promise.withResolvers<string>();
     let listening = 0;
-    cutOff.listen({ said: (word) => (word === "again" ? heard.resolve(word) : void (listening += 1)) });
-    const say = (word: string) => other.query((sql) => sql`SELECT pg_notify('said', ${word})`);
+    cutOff.listen({ said: (word) => (word === "again" ? received.resolve(word) : void (listening += 1)) });
+    const notify = (word: string) => other.query((sql) => sql`SELECT pg_notify('said', ${word})`);
     await until(async () => {
-      await say("listening?");
+      await notify("listening?");
       return listening > 0;
     });
     wire.cut();
     wire.heal();
-    const saying = setInterval(() => void say("again"), 50);
-    expect(await heard.promise).toBe("again");
+    const saying = setInterval(() => void notify("again"), 50);
+    expect(await received.promise).toBe("again");
     clearInterval(saying);
   }, 600_000);
 });

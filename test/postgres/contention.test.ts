@@ -49,11 +49,11 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
   };
   const restart = () => postgres.query((sql) => sql`ALTER SEQUENCE attempts RESTART`);
 
-  for (const [name, ask] of Object.entries(asOne)) {
+  for (const [name, send] of Object.entries(asOne)) {
     for (const state of ["40001", "40P01", "23505"]) {
       test(`${name} that loses to others (${state}) is run again`, async () => {
         await restart();
-        const [row] = await ask(state, 3);
+        const [row] = await send(state, 3);
         expect(Number(row!.fail)).toBe(4);
       });
     }
@@ -61,7 +61,7 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
     test(`${name} that always loses waits longer each time, and is given up`, async () => {
       await restart();
       pausesMs = [];
-      const lost = ask("40001", 1_000);
+      const lost = send("40001", 1_000);
       await expect(lost).rejects.toBeInstanceOf(StoreContended);
       await expect(lost).rejects.toMatchObject({ cause: { errno: "40001", message: "attempt 10" } });
       expect(pausesMs).toEqual([2, 4, 8, 16, 32, 64, 100, 100, 100]);
@@ -70,7 +70,7 @@ describeOnPostgres("work that meets others in the database", (cluster) => {
     for (const state of ["08006", "40003", "53300", "55P03", "57014", "57P01", "58030"]) {
       test(`${name} that the database cannot serve (${state}) may have happened, and is not repeated`, async () => {
         await restart();
-        const failed = ask(state, 1_000);
+        const failed = send(state, 1_000);
         await expect(failed).rejects.toBeInstanceOf(StoreUnreachable);
         await expect(failed).rejects.toMatchObject({ cause: { message: "attempt 1" } });
       });

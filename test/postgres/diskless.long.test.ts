@@ -49,7 +49,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     stream,
     messages: [{ role: "user", content }],
   });
-  const ask = async (
+  const send = async (
     at: number,
     key: string,
     stream: boolean,
@@ -85,7 +85,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     let loading = true;
     const clients = Array.from({ length: 8 }, async (_, client) => {
       while (loading) {
-        const seen = await ask(client % 2, key, client % 4 < 2);
+        const seen = await send(client % 2, key, client % 4 < 2);
         all.push(seen);
         if (seen.status !== 200) await Bun.sleep(20);
       }
@@ -124,7 +124,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
   async function drain(key: string): Promise<void> {
     const spend = async () => {
       for (;;) {
-        const { status } = await ask(0, key, false);
+        const { status } = await send(0, key, false);
         if (status === 402) return;
         expect(status).toBe(200);
       }
@@ -179,10 +179,10 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     const { key } = await gateways[1]!.keyWith(1);
     const before = (await nodes()).filter(({ state }) => state === "alive").map(({ id }) => id);
     const began = gate();
-    const answer = ask(1, key, true, "wait", began.open);
+    const answer = send(1, key, true, "wait", began.open);
     await began.passed;
     await cluster.end("immediate");
-    await until(async () => (await ask(0, key, false)).status === 500);
+    await until(async () => (await send(0, key, false)).status === 500);
     await Bun.sleep(23_000);
     await cluster.begin();
     await inOrder();
@@ -200,7 +200,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
   test("one that is paused, and closed meanwhile, can neither settle nor admit when it goes on", async () => {
     const { key } = await gateways[1]!.keyWith(0.01);
     const began = gate();
-    const answer = ask(1, key, true, "wait", began.open);
+    const answer = send(1, key, true, "wait", began.open);
     await began.passed;
     const before = await nodes();
     // The next checkpoint has said who answers.
@@ -211,7 +211,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     expect(before.find(({ id }) => id === silent.id)!.state).toBe("alive");
     const closed = await gateways[0]!.post(`/admin/nodes/${silent.id}/close`, {}, ADMIN);
     expect(closed.json).toEqual({ id: silent.id, state: "left" });
-    const late = ask(1, key, false);
+    const late = send(1, key, false);
     held.open();
     gateways[1]!.signal("SIGCONT");
     const seen = await answer;

@@ -40,10 +40,10 @@ describeOnPostgres("an export from PostgreSQL", (cluster) => {
   test("waits for transactions that took an earlier number and have not committed: none is passed over", async () => {
     const { others, store } = await fixture();
     const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
-    const { promise: inserted, resolve: told } = Promise.withResolvers<void>();
+    const { promise: inserted, resolve: onInserted } = Promise.withResolvers<void>();
     const slow = others.begin(async (sql) => {
       await insert(sql, "rcpt_first");
-      told();
+      onInserted();
       await mayCommit;
     });
     await inserted;

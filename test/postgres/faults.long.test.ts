@@ -39,7 +39,7 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
   }, 600_000);
 
   const start = (folder: Folder) => GatewayProcess.start(folder);
-  const ask = async (at: number, key: string): Promise<Seen> => {
+  const send = async (at: number, key: string): Promise<Seen> => {
     const body = { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
     try {
       const reply = await gateways[at]!.post("/v1/chat/completions", body, key);
@@ -76,7 +76,7 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
     let loading = true;
     const clients = Array.from({ length: 12 }, async (_, client) => {
       while (loading) {
-        seen.push(await ask(random.below(3), keys[client % 2]!));
+        seen.push(await send(random.below(3), keys[client % 2]!));
         await Bun.sleep(10);
       }
     });
@@ -127,7 +127,7 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
   /** Spends what is left, until no worst case fits any more; returns the status that says so. */
   async function drain(at: number, key: string): Promise<number> {
     for (let request = 0; request < 1_200; request++) {
-      const { status } = await ask(at, key);
+      const { status } = await send(at, key);
       if (status !== 200) return status;
     }
     return 200;
@@ -135,21 +135,21 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
 
   test("a revoke waits for a node that is paused no longer than its lease, which then accepts nothing", async () => {
     const { id, key } = await gateways[0]!.keyWith(1);
-    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key)).status).toBe(200);
     gateways[1]!.signal("SIGSTOP");
     const revoked = await gateways[0]!.send("DELETE", `/v1/keys/${id}`, undefined, key);
     expect(revoked.status).toBe(200);
-    expect((await ask(2, key)).status).toBe(401);
+    expect((await send(2, key)).status).toBe(401);
     gateways[1]!.signal("SIGCONT");
     // It may not know yet that the key is revoked; it does know that it must not trust itself.
-    expect([401, 500]).toContain((await ask(1, key)).status);
+    expect([401, 500]).toContain((await send(1, key)).status);
     await allReady();
-    expect((await ask(1, key)).status).toBe(401);
+    expect((await send(1, key)).status).toBe(401);
   }, 600_000);
 
   test("all credit but what a paused node was granted is taken back, and that when it is there again", async () => {
     const { key, balance_id } = await gateways[0]!.keyWith(1);
-    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key)).status).toBe(200);
     const takeAll = async () => {
       const body = { balance_id, amount_usd: "all", idempotency_key: crypto.randomUUID() };
       const { status, json } = await gateways[0]!.post("/admin/debits", body, ADMIN);
@@ -160,12 +160,12 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
     const first = await takeAll();
     expect(first).toBeLessThan(1);
     expect(first).toBeGreaterThan(0.9);
-    expect([402, 500]).toContain((await ask(2, key)).status);
+    expect([402, 500]).toContain((await send(2, key)).status);
     gateways[1]!.signal("SIGCONT");
     await allReady();
-    expect((await ask(1, key)).status).toBe(200);
+    expect((await send(1, key)).status).toBe(200);
     const rest = await takeAll();
-    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(402);
+    for (const at of [0, 1, 2]) expect((await send(at, key)).status).toBe(402);
     const me = (await gateways[1]!.get("/v1/me", key)).json;
     expect(me.balance_usd).toBe(0);
     const spent = (await allReceipts(gateways[0]!, key)).reduce((sum, { cost_usd }) => sum + cost_usd, 0);
@@ -175,44 +175,44 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
 
   test("a node that is cut off accepts nothing once its lease has run out, and owes nothing when it is back", async () => {
     const { id, key } = await gateways[0]!.keyWith(1);
-    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key)).status).toBe(200);
     wire.cut();
-    expect((await ask(2, key)).status).toBe(200);
+    expect((await send(2, key)).status).toBe(200);
     const revoked = await gateways[0]!.send("DELETE", `/v1/keys/${id}`, undefined, key);
     expect(revoked.status).toBe(200);
-    expect((await ask(1, key)).status).toBe(401);
-    expect((await ask(2, key)).status).toBe(500);
+    expect((await send(1, key)).status).toBe(401);
+    expect((await send(2, key)).status).toBe(500);
     wire.heal();
     await allReady();
-    expect((await ask(2, key)).status).toBe(401);
+    expect((await send(2, key)).status).toBe(401);
     // What it holds can be had by others again, at once.
     const other = await gateways[2]!.keyWith(0.002);
-    expect((await ask(2, other.key)).status).toBe(200);
-    await until(async () => (await ask(0, other.key)).status === 200);
+    expect((await send(2, other.key)).status).toBe(200);
+    await until(async () => (await send(0, other.key)).status === 200);
     await allInOrder();
   }, 600_000);
 
   test("while PostgreSQL is away, grants go on being spent; then retryable errors, never 401; then all is well", async () => {
     const { key } = await gateways[0]!.keyWith(1);
-    for (let request = 0; request < 3; request++) expect((await ask(0, key)).status).toBe(200);
+    for (let request = 0; request < 3; request++) expect((await send(0, key)).status).toBe(200);
     await cluster.end("immediate");
-    expect((await ask(0, key)).status).toBe(200);
+    expect((await send(0, key)).status).toBe(200);
     const statuses = new Set<number>();
     await until(async () => {
-      statuses.add((await ask(0, key)).status);
+      statuses.add((await send(0, key)).status);
       return statuses.has(500);
     });
     expect([...statuses].sort()).toEqual([200, 500]);
     await cluster.begin();
     await allReady();
-    expect((await ask(0, key)).status).toBe(200);
+    expect((await send(0, key)).status).toBe(200);
     await allInOrder();
   }, 600_000);
 
   test("a node that never comes back keeps its grants until it is closed, which is refused while it lives", async () => {
     // What is asked for ahead of need comes to all of it, and with any less it would be given back at once.
     const { key } = await gateways[0]!.keyWith(0.009);
-    expect((await ask(2, key)).status).toBe(200);
+    expect((await send(2, key)).status).toBe(200);
     const admin = (path: string) => gateways[0]!.post(path, {}, ADMIN);
     const nodes = async (): Promise<{ id: string; state: string; reserved_usd: number }[]> =>
       (await gateways[0]!.get("/admin/nodes", ADMIN)).json.data;
@@ -222,23 +222,23 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
     await until(async () => (await nodes()).some(({ state }) => state === "silent"));
     const lost = (await nodes()).find(({ state }) => state === "silent")!;
     expect(lost.reserved_usd).toBeGreaterThan(0);
-    expect((await ask(0, key)).status).toBe(402);
+    expect((await send(0, key)).status).toBe(402);
     const alive = (await nodes()).find(({ state }) => state === "alive")!;
     expect((await admin(`/admin/nodes/${alive.id}/close`)).status).toBe(400);
     expect((await admin("/admin/nodes/node_none/close")).status).toBe(400);
     expect((await admin(`/admin/nodes/${lost.id}/close`)).json).toEqual({ id: lost.id, state: "left" });
-    expect((await ask(0, key)).status).toBe(200);
+    expect((await send(0, key)).status).toBe(200);
     gateways[2] = await start(folders[2]!);
-    expect((await ask(2, key)).status).toBe(200);
+    expect((await send(2, key)).status).toBe(200);
     await allInOrder();
   }, 600_000);
 
   test("a node that leaves gives everything back, and costs no client an answer", async () => {
     const { key } = await gateways[0]!.keyWith(0.01);
-    expect((await ask(2, key)).status).toBe(200);
+    expect((await send(2, key)).status).toBe(200);
     expect(await gateways[2]!.stop()).toBe(0);
     let served = 0;
-    while ((await ask(0, key)).status === 200) served += 1;
+    while ((await send(0, key)).status === 200) served += 1;
     // $0.0094 are left: 14 leave $0.001, which is one more.
     expect(served).toBe(15);
     gateways[2] = await start(folders[2]!);

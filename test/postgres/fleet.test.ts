@@ -12,10 +12,10 @@ describeOnPostgres(
   (cluster) => {
     let host: FakeHost;
     let gateways: OpenGateway[];
-    let place: { kind: "postgres"; url: string; journal: "disk" };
+    let store: { kind: "postgres"; url: string; journal: "disk" };
     beforeAll(async () => {
       host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
-      place = { kind: "postgres", url: await cluster.database(), journal: "disk" };
+      store = { kind: "postgres", url: await cluster.database(), journal: "disk" };
       const simulated = `models:
   - id: sim/echo
     context_length: 1000
@@ -25,7 +25,7 @@ describeOnPostgres(
       const config = `${oneHost(host.url).replace("models:", simulated).replace("routes: [{ host: h,", "routes: [{ host: h, model: free-model, free: true }, { host: h,")}
 setup: { accountless_keys_per_address_per_hour: 1000 }
 open_tier: { rpm: 1000, accountless_requests_per_day: 40 }
-store: ${place.url}`;
+store: ${store.url}`;
       gateways = [await open(config), await open(config)];
       const other = config.replace("setup: { ", "low_credit_usd: 3\nsetup: { ");
       gateways.push(await open(other, { GATEWAY_ADMIN_TOKEN: "another-admin-token" }));
@@ -41,9 +41,9 @@ store: ${place.url}`;
     test("it says so at its start, and names in what", () => {
       expect(gateways[0]!.logged.join()).not.toContain("node differs");
       expect(gateways[1]!.logged.join()).not.toContain("node differs");
-      const said = gateways[2]!.logged.filter((line) => line.includes("node differs"));
-      expect(said).toHaveLength(2);
-      for (const line of said) {
+      const logged = gateways[2]!.logged.filter((line) => line.includes("node differs"));
+      expect(logged).toHaveLength(2);
+      for (const line of logged) {
         expect(line).toContain("GATEWAY_ADMIN_TOKEN");
         expect(line).toContain("low_credit_usd");
         expect(line).not.toContain("another-admin-token");
@@ -97,8 +97,8 @@ store: ${place.url}`;
 
     test("doctor says so of a token that is neither's", async () => {
       const [none, other] = [
-        await checkDatabase(place, "test-admin-token"),
-        await checkDatabase(place, "a third admin token"),
+        await checkDatabase(store, "test-admin-token"),
+        await checkDatabase(store, "a third admin token"),
       ];
       expect(none.filter(({ check }) => check === "nodes")).toHaveLength(1);
       const [found] = other.filter(({ check }) => check === "nodes");

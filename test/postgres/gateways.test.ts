@@ -38,7 +38,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     await host.close();
   });
 
-  const ask = (at: number, key: string) =>
+  const send = (at: number, key: string) =>
     gateways[at]!.chat(key, { messages: [{ role: "user", content: "at once" }] });
 
   /** Sends so many over all of them at once; nothing is answered until every one is admitted or refused. */
@@ -60,7 +60,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   test("a refusal tells what is left in all, whoever was granted it, and what open requests hold elsewhere", async () => {
     const { key, balance_id } = await gateways[0]!.key(0.0015);
     gates = { held: gate(), arrivals: 0 };
-    expect((await ask(0, key)).status).toBe(200);
+    expect((await send(0, key)).status).toBe(200);
     const refused = async (max_tokens: number) => {
       const { status, headers, json } = await gateways[1]!.chat(key, { max_tokens });
       expect(status).toBe(402);
@@ -69,16 +69,16 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const open = gateways[0]!.chat(key);
     await until(() => gates.arrivals >= 2);
     // $0.00001 is spent and $0.001 held, of $0.0015.
-    const beside = await refused(100);
-    expect(beside.available).toBe("0.00049");
+    const refusals = await refused(100);
+    expect(refusals.available).toBe("0.00049");
     // What was spent counts as held until it is shipped.
-    expect(beside.message).toMatch(/balance of \$0\.00049, with \$0\.001(01)? more held by open requests,/);
-    expect(beside.message).toContain("set max_tokens to at most 49");
+    expect(refusals.message).toMatch(/balance of \$0\.00049, with \$0\.001(01)? more held by open requests,/);
+    expect(refusals.message).toContain("set max_tokens to at most 49");
     gates.held.open();
     expect((await open).status).toBe(200);
-    expect((await ask(1, key)).status).toBe(200);
+    expect((await send(1, key)).status).toBe(200);
     await gateways[2]!.credit(balance_id, 0.00001);
-    while ((await ask(2, key)).status === 200);
+    while ((await send(2, key)).status === 200);
     // While the others' grants are on their way back, a refusal tells what is known.
     await until(async () => Number((await refused(100)).available) > 0.0009);
     expect(Number((await refused(100)).available)).toBeLessThan(0.001);
@@ -94,7 +94,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 
   test("a key made at one works at the others, and its credit is one credit", async () => {
     const key = await gateways[0]!.key(1);
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
     const me = await gateways[1]!.send("GET", "/v1/me", { bearer: key.key });
     // Others ship what they spent within some milliseconds.
     expect(me.json.balance_usd).toBeLessThan(1);
@@ -105,7 +105,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const keys = await Promise.all(gateways.map((gateway) => gateway.key(1)));
     let running = true;
     const clients = keys.map(async ({ key }, at) => {
-      while (running) expect((await ask(at, key)).status).toBe(200);
+      while (running) expect((await send(at, key)).status).toBe(200);
     });
     for (let audit = 0; audit < AUDITS; audit++) await expectBooksInOrder();
     running = false;
@@ -185,11 +185,11 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 
   test("credit given at one can be spent at the others at once", async () => {
     const key = await gateways[0]!.key(0);
-    const refused = await ask(1, key.key);
+    const refused = await send(1, key.key);
     expect(refused.status).toBe(402);
     expect(refused.json.error.message).toContain("Add credit: the balance does not even cover the prompt.");
     await gateways[2]!.credit(key.balance_id, 0.01);
-    expect((await ask(1, key.key)).status).toBe(200);
+    expect((await send(1, key.key)).status).toBe(200);
   });
 
   test("a credit repeated at another gateway is given once", async () => {
@@ -207,11 +207,11 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   test("a key revoked at one is refused by all of them when the answer has come", async () => {
     for (let round = 0; round < 3; round++) {
       const key = await gateways[0]!.key(1);
-      for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+      for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
       expect(
         (await gateways[round % 3]!.send("DELETE", `/v1/keys/${key.id}`, { bearer: key.key })).status,
       ).toBe(200);
-      for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(401);
+      for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(401);
     }
   });
 
@@ -221,26 +221,26 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
       gateways[0]!.send("POST", `/v1/keys/${id}/rotate`, { bearer });
     const second = (await rotate(first.id, first.key)).json;
     for (const at of [0, 1, 2])
-      for (const { key } of [first, second]) expect((await ask(at, key)).status).toBe(200);
+      for (const { key } of [first, second]) expect((await send(at, key)).status).toBe(200);
     const third = (await rotate(first.id, first.recovery_secret)).json;
     for (const at of [0, 1, 2]) {
-      for (const { key } of [first, second]) expect((await ask(at, key)).status).toBe(401);
-      expect((await ask(at, third.key)).status).toBe(200);
+      for (const { key } of [first, second]) expect((await send(at, key)).status).toBe(401);
+      expect((await send(at, third.key)).status).toBe(200);
     }
   });
 
   test("a suspension, and its end, are in force everywhere when the answer has come", async () => {
     const key = await gateways[0]!.key(1);
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
     await gateways[0]!.admin(`/admin/accounts/${key.balance_id}/suspend`, { reason: "chargeback" });
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(403);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(403);
     await gateways[1]!.admin(`/admin/accounts/${key.balance_id}/unsuspend`, {});
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
   });
 
   test("a cap that is lowered counts what every gateway has spent, and what it was granted above that", async () => {
     const key = await gateways[0]!.key(1, { daily_limit_usd: 0.5 });
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
     await gateways[1]!.send("PATCH", `/v1/keys/${key.id}`, {
       bearer: key.recovery_secret,
       json: { daily_limit_usd: 0.005 },
@@ -276,7 +276,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const suspend = { reason: "sanctions" };
     const { account_id } = claimed.json;
     expect((await gateways[1]!.admin(`/admin/accounts/${account_id}/suspend`, suspend)).status).toBe(200);
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(403);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(403);
     await gateways[2]!.send("POST", "/v1/auth/logout", { bearer: session });
     expect((await gateways[0]!.send("GET", "/v1/keys", { bearer: session })).status).toBe(401);
   });
@@ -294,7 +294,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 
   test("/metrics tells of the lease, the grants and what is not shipped yet", async () => {
     const key = await gateways[0]!.key(1);
-    expect((await ask(0, key.key)).status).toBe(200);
+    expect((await send(0, key.key)).status).toBe(200);
     const { text } = await gateways[0]!.admin("/metrics");
     const figure = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
     expect(figure("gateway_lease_seconds")).toBeGreaterThan(0);
@@ -305,7 +305,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 
   test("receipts are found at every gateway", async () => {
     const key = await gateways[0]!.key(1);
-    const reply = await ask(0, key.key);
+    const reply = await send(0, key.key);
     const id = reply.headers.get("x-gateway-receipt")!;
     const own = await gateways[0]!.send("GET", `/v1/receipts/${id}`, { bearer: key.key });
     expect(own.json.state).toBe("settled");
@@ -319,7 +319,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 
   test("what everybody used is told at each gateway, whichever served it", async () => {
     const key = await gateways[0]!.key(1, { name: "shared" });
-    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
     const messages = [{ role: "user", content: "in vain" }];
     expect((await gateways[0]!.chat(key.key, { messages })).status).toBe(503);
     for (const gateway of gateways) {

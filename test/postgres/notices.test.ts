@@ -66,7 +66,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
       await registry.renew(name, epoch, seen);
     }
     const authority = new PostgresAuthority(postgres);
-    const asked = {
+    const body = {
       epoch: 1,
       number: 1,
       counter: "day:key_1:0",
@@ -76,9 +76,9 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
       heard: 0,
       inquiry: 0,
     };
-    await authority.settle({ ...asked, ledger: "n0", requested: 900 } as Statement);
+    await authority.settle({ ...body, ledger: "n0", requested: 900 } as Statement);
     const short = await authority.settle({
-      ...asked,
+      ...body,
       ledger: "n1",
       needed: 500,
       requested: 500,

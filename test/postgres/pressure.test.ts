@@ -62,7 +62,7 @@ store: ${await cluster.database()}`;
       let refused = 0;
       const statuses: Record<number, number> = {};
       const body = { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
-      const asked = Array.from({ length: REQUESTS }, async (_, n) => {
+      const requests = Array.from({ length: REQUESTS }, async (_, n) => {
         const gateway = gateways[n % gateways.length]!;
         const { status } = await gateway.post("/v1/chat/completions", body, keys[n % keys.length]!);
         if (status !== 200) refused += 1;
@@ -70,7 +70,7 @@ store: ${await cluster.database()}`;
       });
       await until(() => refused + arrivals >= REQUESTS);
       held.open();
-      await Promise.all(asked);
+      await Promise.all(requests);
       return statuses;
     }
 

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 export class PostgresServer {
   constructor(
     private readonly data: string,
-    private readonly place: ServerPlace,
+    private readonly location: ServerLocation,
   ) {}
 
   create(): Promise<void> {
@@ -24,7 +24,7 @@ export class PostgresServer {
   }
 
   start(): Promise<void> {
-    const { port, listen, settings } = this.place;
+    const { port, listen, settings } = this.location;
     // Processes are killed in these tests, never the machine: nothing needs to reach the disk.
     const own = [
       "fsync=off",
@@ -55,11 +55,11 @@ export class PostgresServer {
   }
 
   private run(name: string, options: string[]): Promise<void> {
-    return run([...this.place.inside, ...unprivileged()!, join(toolFolder()!, name), ...options]);
+    return run([...this.location.inside, ...unprivileged()!, join(toolFolder()!, name), ...options]);
   }
 }
 
-export interface ServerPlace {
+export interface ServerLocation {
   /** A command that runs others where the server is to be, such as in a network namespace. */
   readonly inside: readonly string[];
   readonly listen: string;

@@ -23,7 +23,7 @@ describeOnOwnPostgres("while PostgreSQL is away", (cluster) => {
   });
 
   const chat = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
-  const asked: [what: string, method: string, path: string, options: () => SendOptions][] = [
+  const requests: [what: string, method: string, path: string, options: () => SendOptions][] = [
     ["a request", "POST", "/v1/chat/completions", () => ({ bearer: unseen.key, json: chat })],
     [
       "one in Anthropic's language",
@@ -57,7 +57,7 @@ describeOnOwnPostgres("while PostgreSQL is away", (cluster) => {
       }),
     ],
   ];
-  for (const [what, method, path, options] of asked) {
+  for (const [what, method, path, options] of requests) {
     test(`${what} is a retryable error that says when to come back`, async () => {
       const { status, headers, json } = await gateway.send(method, path, options());
       expect(status).toBe(500);

@@ -91,7 +91,7 @@ const afterAnExpensiveHost = () =>
     );
 
 /** Resolves once the output holds these words, or has ended. */
-async function said(output: ReadableStream<Uint8Array>, words: string): Promise<void> {
+async function untilPrinted(output: ReadableStream<Uint8Array>, words: string): Promise<void> {
   let text = "";
   for await (const bytes of output) {
     text += new TextDecoder().decode(bytes);
@@ -100,7 +100,7 @@ async function said(output: ReadableStream<Uint8Array>, words: string): Promise<
 }
 
 /** Why a gateway does not start in the folder. */
-const saidAtStart = (folder: Folder, env?: Record<string, string>): Promise<string> =>
+const printedAtStart = (folder: Folder, env?: Record<string, string>): Promise<string> =>
   GatewayProcess.start(folder, env).then(
     () => "started",
     (error: Error) => error.message,
@@ -254,7 +254,7 @@ test("a second gateway on the same data folder refuses to start, and says why", 
 
 test("a port that is taken stops the start, and names it and what to set", () =>
   withFolder(async (folder) => {
-    const message = await saidAtStart(folder, { PORT: String(host.port) });
+    const message = await printedAtStart(folder, { PORT: String(host.port) });
     expect(message).toContain(`cannot listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
     expect(message).not.toContain("    at ");
   }));
@@ -268,7 +268,7 @@ test("metrics at a port that is taken, or at the gateway's own, stop the start",
       [own, "it is the gateway's own port"],
     ] as const) {
       folder.configure(`${written}\nmetrics: 127.0.0.1:${port}\n`);
-      const message = await saidAtStart(folder, { PORT: String(own) });
+      const message = await printedAtStart(folder, { PORT: String(own) });
       expect(message).toContain(`cannot listen on 127.0.0.1:${port} (${why}). Set \`metrics\``);
     }
   }));
@@ -315,9 +315,9 @@ describe("the configuration", () => {
         stdout: "pipe",
         stderr: "pipe",
       });
-      await said(child.stderr, '"event":"disk"');
+      await untilPrinted(child.stderr, '"event":"disk"');
       child.kill("SIGHUP");
-      await said(child.stdout, "listening on ");
+      await untilPrinted(child.stdout, "listening on ");
       child.kill("SIGTERM");
       expect(await child.exited).toBe(0);
     }));
@@ -344,7 +344,7 @@ describe("the configuration", () => {
       const data = folder.env.GATEWAY_DATA!;
       mkdirSync(data, { recursive: true });
       spoil(join(data, "gateway.sqlite"));
-      const message = await saidAtStart(folder);
+      const message = await printedAtStart(folder);
       expect(message).toContain("The gateway did not start");
       expect(message).toContain(said);
       expect(message).toContain("backup");
@@ -354,7 +354,7 @@ describe("the configuration", () => {
 
   test("an admin token that could be guessed stops the start, and is not shown", () =>
     withFolder(async (folder) => {
-      const message = await saidAtStart(folder, { GATEWAY_ADMIN_TOKEN: "hunter2" });
+      const message = await printedAtStart(folder, { GATEWAY_ADMIN_TOKEN: "hunter2" });
       expect(message).toContain("The gateway did not start");
       expect(message).toContain("GATEWAY_ADMIN_TOKEN must have 16 characters or more, and has 7");
       expect(message).toContain("openssl rand -hex 32");
@@ -364,7 +364,7 @@ describe("the configuration", () => {
   test("a mistake stops the start with file, place, what was found and what was expected", () =>
     withFolder(async (folder) => {
       folder.configure("hosts: 7\nmodels: []\n");
-      const message = await saidAtStart(folder);
+      const message = await printedAtStart(folder);
       expect(message).toContain(folder.env.GATEWAY_CONFIG!);
       expect(message).toContain("hosts: found 7, expected");
     }));
@@ -468,7 +468,7 @@ describe("a disk that refuses", () => {
   test("because it is full: a start is refused, and so it is by doctor, and both say to free space", () =>
     onSmallDisk(async (folder, data) => {
       fill(data);
-      const message = await saidAtStart(folder);
+      const message = await printedAtStart(folder);
       expect(message).toContain("The gateway did not start");
       expect(message).toContain("Free space");
       expect(checkDisk(data)).toMatchObject({ state: "fail", next: expect.stringContaining("Free space") });
@@ -479,7 +479,7 @@ describe("a disk that refuses", () => {
       const first = await GatewayProcess.start(folder);
       expect(await first.stop()).toBe(0);
       fill(data);
-      const message = await saidAtStart(folder);
+      const message = await printedAtStart(folder);
       expect(message).toContain(`The gateway did not start: the data folder ${data} cannot be written`);
       expect(message).toContain("Free space");
       expect(message).not.toContain("    at ");
@@ -488,7 +488,7 @@ describe("a disk that refuses", () => {
   test("because it is read-only: the start refuses, and names the folder", () =>
     onSmallDisk(async (folder, data) => {
       Bun.spawnSync(["mount", "-o", "remount,ro", data]);
-      const message = await saidAtStart(folder);
+      const message = await printedAtStart(folder);
       expect(message).toContain("The gateway did not start");
       expect(message).toContain(data);
     }));

@@ -85,7 +85,7 @@ test("until the start is over, /readyz says so", async () => {
 
 const LEAVING = "shutdown_delay_ms: 30000";
 const readiness = async (gateway: GatewayProcess) => (await gateway.get("/readyz")).text;
-const told = (gateway: GatewayProcess) =>
+const versionOf = (gateway: GatewayProcess) =>
   until(async () => (await readiness(gateway)) === "not ready: it is stopping\n");
 
 test("told to stop, it serves for shutdown_delay_ms: /readyz says no, and connections close with their answers", () =>
@@ -99,7 +99,7 @@ test("told to stop, it serves for shutdown_delay_ms: /readyz says no, and connec
     await streaming.sees(" one");
 
     gateway.signal("SIGTERM");
-    await told(gateway);
+    await versionOf(gateway);
     // New connections, and old ones, are served.
     const late = await RawClient.connect(gateway.url);
     const lateStreamed = late.post(key, { ...CHAT, stream: true });
@@ -132,7 +132,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
       const streamed = streaming.post(key, { ...CHAT, stream: true });
       await streaming.sees(" one");
       gateway.signal("SIGTERM");
-      await told(gateway);
+      await versionOf(gateway);
       // Two that come together are one that was passed on.
       await Bun.sleep(300);
       gateway.signal(signal);

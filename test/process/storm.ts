@@ -119,10 +119,10 @@ export const isWhole = (supervisor: number, workers: number, gone: readonly numb
 };
 
 /** Whoever gets an error that says so asks again. */
-async function answered(ask: () => Promise<Reply>): Promise<Reply> {
+async function answered(send: () => Promise<Reply>): Promise<Reply> {
   let answer: Reply | null = null;
   await until(async () => {
-    answer = await ask().catch(() => null);
+    answer = await send().catch(() => null);
     return answer?.status === 200;
   });
   return answer!;

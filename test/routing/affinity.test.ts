@@ -345,16 +345,16 @@ describe("what processes tell each other", () => {
   });
   test("a process that cannot be told does not stop the others' memory", async () => {
     const clock = new ManualClock();
-    let told = 0;
+    let sent = 0;
     const affinity = new Affinity(clock, async () => {
-      told++;
+      sent++;
       throw new Error("away");
     });
     for (const turn of [1, 2]) {
       affinity.served(turn as ConversationId, stopAt("b"), ELSEWHERE);
       clock.advance(soon);
       for (let step = 0; step < 3; step++) await null;
-      expect(told).toBe(turn);
+      expect(sent).toBe(turn);
     }
   });
 });

@@ -140,13 +140,13 @@ describe("a circuit", () => {
 
   test("after its rest it is unproven until it has served somebody", () => {
     const seen: boolean[] = [health.unproven(A)];
-    const look = () => seen.push(health.unproven(A));
+    const check = () => seen.push(health.unproven(A));
     attempts(FAILED, FAILED, FAILED);
-    look();
+    check();
     clock.advance(FIRST_REST_MS);
-    look();
+    check();
     attempts(SERVED);
-    look();
+    check();
     expect(seen).toEqual([false, false, true, false]);
   });
 
@@ -200,17 +200,17 @@ describe("a circuit", () => {
 });
 
 describe("what one worker of a machine finds out", () => {
-  let told: HostRest[] = [];
+  let reported: HostRest[] = [];
   let one: Health;
   beforeEach(() => {
-    told = [];
-    one = new Health(clock, (rest) => told.push(rest));
+    reported = [];
+    one = new Health(clock, (rest) => reported.push(rest));
   });
   const failing = (route: Route, ...lessons: Observation[]): void => {
     for (const observation of lessons) one.observe(route, observation);
   };
   const receive = (): void => {
-    for (const rest of told) health.onRemoteRest(rest);
+    for (const rest of reported) health.onRemoteRest(rest);
   };
 
   const cases: { name: string; lessons: Observation[]; rests: number; others: number }[] = [
@@ -236,13 +236,13 @@ describe("what one worker of a machine finds out", () => {
 
   test("is told once, however many requests failed together", () => {
     failing(A, ...Array<Observation>(100).fill(FAILED), ...Array<Observation>(100).fill(failedFor(7_000)));
-    expect(told.map(({ ms }) => ms)).toEqual([1_000, 7_000]);
+    expect(reported.map(({ ms }) => ms)).toEqual([1_000, 7_000]);
   });
 
   test("is not told back by those who heard it", () => {
     failing(A, FAILED, FAILED, FAILED);
     one.onRemoteRest({ host: "b", model: null, ms: 5_000, isHostRequested: true });
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
   });
 
   test("ends at each by a probe of its own, and by an answer under way unless the host asked for the rest", () => {
@@ -253,7 +253,7 @@ describe("what one worker of a machine finds out", () => {
     expect(enter(A)).toBe(true);
     expect(enter(A)).toBe(false);
     health.observe(A, SERVED);
-    told = [];
+    reported = [];
     failing(A, SERVED, FAILED, FAILED, FAILED);
     receive();
     expect(health.usable(A)).toBe(false);

@@ -106,17 +106,17 @@ describe("hosts in the order of what was measured", () => {
   test("hosts of which nothing is known are in the listed order, and each is looked at by a few", () => {
     const world = new World(CALM, "latency");
     expect(tries(world.plan({ chance: () => 0 })).join(" ")).toBe("x/one@a x/one@b x/one@c");
-    const look = (number: number) => {
+    const explore = (number: number) => {
       const [first] = world.plan({ chance: () => 0.999, by: customer(number) }).candidates;
       if (first!.isExplored) world.health.noteExploration(first!.route, customer(number));
       return first!.route.host.id;
     };
     // Five customers look at each; no more within a minute, nor does one of them within 15 s.
-    expect([1, 1, 1].map(look)).toEqual(["b", "c", "a"]);
-    expect([2, 2, 3, 3, 4, 4, 5, 5].map(look).sort()).toEqual([..."bbbbcccc"]);
-    expect([6, 7, 1].map(look)).toEqual(["a", "a", "a"]);
+    expect([1, 1, 1].map(explore)).toEqual(["b", "c", "a"]);
+    expect([2, 2, 3, 3, 4, 4, 5, 5].map(explore).sort()).toEqual([..."bbbbcccc"]);
+    expect([6, 7, 1].map(explore)).toEqual(["a", "a", "a"]);
     world.clock.advance(60_000);
-    expect([6, 7].map(look).sort()).toEqual(["b", "c"]);
+    expect([6, 7].map(explore).sort()).toEqual(["b", "c"]);
   });
 
   test("a conversation that has a home is not sent away to look", () => {

@@ -39,9 +39,9 @@ describe("a figure that requests choose by", () => {
       many.add(2_000, customer(at), at);
       one.add(2_000, customer(0), at);
     }
-    for (let look = 0; look < 9; look++) many.add(100, customer(1_000 + look), 10_000 + look);
+    for (let sample = 0; sample < 9; sample++) many.add(100, customer(1_000 + sample), 10_000 + sample);
     expect(many.median).toBe(100);
-    for (let look = 1; look <= 4; look++) one.add(100, customer(0), look * 15_000);
+    for (let sample = 1; sample <= 4; sample++) one.add(100, customer(0), sample * 15_000);
     expect(one.median).toBeLessThan(300);
   });
 

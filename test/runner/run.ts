@@ -9,7 +9,7 @@ import { hasRoom, Spare } from "./spare.ts";
 /** A file with a gateway, a browser or a database of its own. */
 const BYTES_PER_JOB = 768 * 1024 * 1024;
 
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 /** More than these have not failed by chance. */
 const MAX_AGAIN = 3;
@@ -64,13 +64,13 @@ async function runAll(waiting: Batch[]): Promise<void> {
     while (waiting.length > 0) await runNext();
   });
   const spare = new Spare();
-  const look = () => {
+  const check = () => {
     const megabytes = megabytesOf([...running].map(({ mark }) => mark));
     const load = { running: running.size, jobs, busy: spare.busy(), megabytes };
     if (waiting.length > 0 && wish.jobs === undefined && hasRoom(load)) lines.push(runNext());
   };
-  look();
-  const watch = setInterval(look, LOOK_MS);
+  check();
+  const watch = setInterval(check, CHECK_MS);
   // Those that are started meanwhile too.
   for (const line of lines) await line;
   clearInterval(watch);
@@ -97,7 +97,7 @@ async function runAgain(): Promise<void> {
 
 function understood() {
   try {
-    const told = parseArgs({
+    const options = parseArgs({
       allowPositionals: true,
       options: {
         long: { type: "boolean", default: false },
@@ -109,7 +109,7 @@ function understood() {
         help: { type: "boolean", default: false },
       },
     });
-    if (!told.values.help) return told;
+    if (!options.values.help) return options;
     console.log(USAGE);
     process.exit(0);
   } catch (error) {

@@ -21,11 +21,11 @@ async function drained({ settleMs, waiting = 0 }: { settleMs: number; waiting?: 
     },
   };
   const stream = {
-    toldMs: Number.NaN,
+    notifiedMs: Number.NaN,
     cut(): void {
       openStreams.ended(stream);
       clock.after(settleMs, () => {
-        stream.toldMs = clock.elapsedMs();
+        stream.notifiedMs = clock.elapsedMs();
         ledger.openHolds -= 1;
         server.pendingRequests -= 1;
       });
@@ -43,13 +43,13 @@ async function drained({ settleMs, waiting = 0 }: { settleMs: number; waiting?: 
     clock.advance(10);
   }
   await ended;
-  return { toldMs: stream.toldMs, brokenMs: server.brokenMs };
+  return { notifiedMs: stream.notifiedMs, brokenMs: server.brokenMs };
 }
 
 test("a stream that is cut is told so, however long its count takes, before connections are broken", async () => {
-  const { toldMs, brokenMs } = await drained({ settleMs: 5_000 });
-  expect(toldMs).toBeGreaterThan(5_000);
-  expect(brokenMs).toBeGreaterThanOrEqual(toldMs);
+  const { notifiedMs, brokenMs } = await drained({ settleMs: 5_000 });
+  expect(notifiedMs).toBeGreaterThan(5_000);
+  expect(brokenMs).toBeGreaterThanOrEqual(notifiedMs);
 });
 
 test("answers that have not come are not waited for as long", async () => {
@@ -58,7 +58,7 @@ test("answers that have not come are not waited for as long", async () => {
 });
 
 test("what never settles does not keep the gateway from stopping", async () => {
-  const { toldMs, brokenMs } = await drained({ settleMs: 3_600_000 });
-  expect([toldMs, brokenMs]).toEqual([Number.NaN, expect.any(Number)]);
+  const { notifiedMs, brokenMs } = await drained({ settleMs: 3_600_000 });
+  expect([notifiedMs, brokenMs]).toEqual([Number.NaN, expect.any(Number)]);
   expect(brokenMs).toBeLessThan(20_000);
 });

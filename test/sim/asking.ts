@@ -11,34 +11,37 @@ import type { NodeLife } from "./free-requests.ts";
  */
 export class Asking {
   /** By limit, what each node has used of it at most since the request began; only while that leaves room. */
-  private readonly roomy = new Map<Asked, { readonly node: NodeLife; readonly limits: Map<string, Most> }>();
+  private readonly roomy = new Map<
+    RequestedAmounts,
+    { readonly node: NodeLife; readonly limits: Map<string, Most> }
+  >();
   /** Those of them that were refused. */
-  private readonly wronged: Asked[] = [];
+  private readonly wronged: RequestedAmounts[] = [];
 
   /** `use` is what is really used of a limit now, here and below. */
-  begin(asked: Asked, node: NodeLife, use: UseOf): void {
-    const limits = new Map([...asked.keys()].map((limit) => [limit, { all: 0, by: [] }]));
-    this.roomy.set(asked, { node, limits });
-    this.look(asked, use);
+  begin(amounts: RequestedAmounts, node: NodeLife, use: UseOf): void {
+    const limits = new Map([...amounts.keys()].map((limit) => [limit, { all: 0, by: [] }]));
+    this.roomy.set(amounts, { node, limits });
+    this.check(amounts, use);
   }
 
   /** After every step. */
   judge(use: UseOf): void {
-    const limits = this.wronged.map((asked) => JSON.stringify([...asked]));
+    const limits = this.wronged.map((amounts) => JSON.stringify([...amounts]));
     check(limits.length === 0, `refused, with room in ${limits} all the while`);
-    for (const [asked, { node }] of this.roomy) {
-      if (node.isGone()) this.roomy.delete(asked);
-      else this.look(asked, use);
+    for (const [amounts, { node }] of this.roomy) {
+      if (node.isGone()) this.roomy.delete(amounts);
+      else this.check(amounts, use);
     }
   }
 
-  end(asked: Asked, end: "admitted" | "refused" | "unknown", use: UseOf): void {
-    this.look(asked, use);
-    if (this.roomy.delete(asked) && end === "refused") this.wronged.push(asked);
+  end(amounts: RequestedAmounts, end: "admitted" | "refused" | "unknown", use: UseOf): void {
+    this.check(amounts, use);
+    if (this.roomy.delete(amounts) && end === "refused") this.wronged.push(amounts);
   }
 
-  private look(asked: Asked, use: UseOf): void {
-    for (const [limit, most] of this.roomy.get(asked)?.limits ?? []) {
+  private check(amounts: RequestedAmounts, use: UseOf): void {
+    for (const [limit, most] of this.roomy.get(amounts)?.limits ?? []) {
       const { of, by } = use(limit);
       for (let node = 0; node < by.length; node++) {
         const more = by[node]! - (most.by[node] ?? 0);
@@ -46,7 +49,7 @@ export class Asking {
         most.by[node] = by[node]!;
         most.all += more;
       }
-      if (most.all + asked.get(limit)! > of) this.roomy.delete(asked);
+      if (most.all + amounts.get(limit)! > of) this.roomy.delete(amounts);
     }
   }
 }
@@ -66,4 +69,4 @@ interface Most {
 }
 
 /** By limit, what a request wants of it. */
-export type Asked = ReadonlyMap<string, NanoUsd>;
+export type RequestedAmounts = ReadonlyMap<string, NanoUsd>;

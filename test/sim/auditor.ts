@@ -5,7 +5,7 @@ import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { NANO_PER_USD } from "../../src/units/usd.ts";
 import { FREE_REFUSALS } from "./catalogue.ts";
-import { type Served, THOUGHTS_PER_SECOND, tellsAlways, WORD } from "./hosts.ts";
+import { alwaysReports, type Served, THOUGHTS_PER_SECOND, WORD } from "./hosts.ts";
 import type { Seen } from "./languages.ts";
 import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
 
@@ -17,7 +17,7 @@ export class Auditor {
   readonly credits = new Map<BalanceId, number>();
   /** Some may have been taken back since. */
   private readonly mostCredits = new Map<BalanceId, number>();
-  readonly asks: Asked[] = [];
+  readonly asks: SimulatedRequest[] = [];
   /** By idempotency key, what may have been taken back, and nobody was told. */
   readonly inDoubt = new Map<string, Debit>();
   /** Of each life of the gateway that is over. */
@@ -48,7 +48,7 @@ export class Auditor {
 
   /** What a relaxed journal told clients since then may be lost. */
   powerCut(sinceMs: number): void {
-    for (const ask of this.asks) if (ask.heardMs >= sinceMs) ask.mayBeLost = true;
+    for (const request of this.asks) if (request.answeredMs >= sinceMs) request.mayBeLost = true;
   }
 
   /** Judges every receipt that the store holds once nothing is open any more. */
@@ -59,32 +59,36 @@ export class Auditor {
   ): void {
     const booked = new Map(receipts.map((receipt) => [receipt.id, receipt]));
     check(booked.size === receipts.length, "a receipt is booked twice");
-    for (const ask of this.asks) {
-      const receipt = ask.receipt === null ? undefined : booked.get(ask.receipt);
-      this.judgeOne(ask, receipt, hostsOf(ask.name));
+    for (const request of this.asks) {
+      const receipt = request.receipt === null ? undefined : booked.get(request.receipt);
+      this.judgeOne(request, receipt, hostsOf(request.name));
     }
     if (areCapsFixed) this.judgeCaps(receipts);
     this.judgeBalances(receipts);
   }
 
-  private judgeOne(ask: Asked, receipt: BookedReceipt | undefined, hosts: readonly Served[]): void {
-    const about = `${ask.name} (${ask.outcome}): ${JSON.stringify({ ask, receipt, hosts })}`;
+  private judgeOne(
+    request: SimulatedRequest,
+    receipt: BookedReceipt | undefined,
+    hosts: readonly Served[],
+  ): void {
+    const about = `${request.name} (${request.outcome}): ${JSON.stringify({ request, receipt, hosts })}`;
     for (const { host } of hosts)
-      check(ask.prices.has(host), `${host} was asked, which is not on the plan: ${about}`);
-    if (ask.draws !== null)
+      check(request.prices.has(host), `${host} was asked, which is not on the plan: ${about}`);
+    if (request.draws !== null)
       check(!receipt?.charged && !receipt?.held, `a free request was held or charged for: ${about}`);
     // Of two that were asked at the same time, the slower is left before its end.
     const server = serverOf(hosts);
     judgeRefusals(hosts, about);
-    if (hosts.length > 0 && ask.draws === null) this.judgeWorst(ask, about);
-    this.judgeSeen(ask, hosts, about);
-    if (ask.mayBeLost && receipt === undefined) return;
-    switch (ask.outcome) {
+    if (hosts.length > 0 && request.draws === null) this.judgeWorst(request, about);
+    this.judgeSeen(request, hosts, about);
+    if (request.mayBeLost && receipt === undefined) return;
+    switch (request.outcome) {
       case "complete": {
         check(receipt !== undefined, `an acknowledged answer has no receipt: ${about}`);
-        if (ask.mayBeLost && receipt.state === "recovered") {
+        if (request.mayBeLost && receipt.state === "recovered") {
           check(
-            receipt.charged <= this.most(ask, hosts, receipt),
+            receipt.charged <= this.most(request, hosts, receipt),
             `more was charged than was sent: ${about}`,
           );
           return;
@@ -92,10 +96,10 @@ export class Auditor {
         check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
         check(receipt.host === server?.host, `another host is named than the one that served: ${about}`);
         const { kind, prompt } = server.script.usage;
-        const { cost: told, outputTokens } = ask.seen!;
+        const { cost: reportedCost, outputTokens } = request.seen!;
         check(
-          told !== null && Math.round(told * NANO_PER_USD) === receipt.charged,
-          `told a cost of ${told}: ${about}`,
+          reportedCost !== null && Math.round(reportedCost * NANO_PER_USD) === receipt.charged,
+          `told a cost of ${reportedCost}: ${about}`,
         );
         const { words, thoughts } = server.script;
         check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
@@ -103,12 +107,12 @@ export class Auditor {
           check(receipt.charged === 0, `a refusal was charged that costs its host nothing: ${about}`);
         } else if (kind === "honest") {
           check(
-            receipt.charged === cost(ask.prices, receipt.host, prompt, words + thoughts),
+            receipt.charged === cost(request.prices, receipt.host, prompt, words + thoughts),
             `a wrong charge: ${about}`,
           );
           check(outputTokens === words + thoughts, `told of ${outputTokens} output tokens: ${about}`);
         } else if (kind !== "beyond") {
-          this.judgeCounted(ask, receipt, words, about);
+          this.judgeCounted(request, receipt, words, about);
         }
         return;
       }
@@ -118,12 +122,12 @@ export class Auditor {
       case "broken": {
         check(receipt !== undefined, `a broken stream has no receipt: ${about}`);
         // Thoughts count where their host has told of them.
-        const thoughts = Math.max(0, ...hosts.map((one) => (tellsAlways(one) ? one.script.thoughts : 0)));
-        if (ask.words + thoughts < SURELY_WRITTEN_OFF && ask.error === "upstream_error") {
+        const thoughts = Math.max(0, ...hosts.map((one) => (alwaysReports(one) ? one.script.thoughts : 0)));
+        if (request.words + thoughts < SURELY_WRITTEN_OFF && request.error === "upstream_error") {
           check(receipt.charged === 0, `fewer than 50 tokens were charged: ${about}`);
         }
         check(
-          receipt.charged <= this.most(ask, hosts, receipt),
+          receipt.charged <= this.most(request, hosts, receipt),
           `more was charged than was delivered: ${about}`,
         );
         return;
@@ -133,11 +137,13 @@ export class Auditor {
         // A stream is only answered once its hold is on the disk, so whatever happens then, it ends in a
         // receipt.
         check(
-          receipt !== undefined || ask.receipt === null || (ask.outcome === "left" && ask.words === 0),
+          receipt !== undefined ||
+            request.receipt === null ||
+            (request.outcome === "left" && request.words === 0),
           `a stream that had started has no receipt: ${about}`,
         );
         check(
-          receipt === undefined || receipt.charged <= this.most(ask, hosts, receipt),
+          receipt === undefined || receipt.charged <= this.most(request, hosts, receipt),
           `more was charged than was sent: ${about}`,
         );
         return;
@@ -147,7 +153,7 @@ export class Auditor {
   }
 
   /** Clients are told what a host has said, all of it or its beginning, and nothing else. */
-  private judgeSeen({ seen, outcome }: Asked, hosts: readonly Served[], about: string): void {
+  private judgeSeen({ seen, outcome }: SimulatedRequest, hosts: readonly Served[], about: string): void {
     if (seen === null) return;
     check(seen.illegal === undefined, `no legal stream: ${seen.illegal}: ${about}`);
     const words = seen.text.length / WORD.length;
@@ -161,7 +167,7 @@ export class Auditor {
   }
 
   /** However little is held of it: no limit is smaller than all that the request could come to. */
-  private judgeWorst({ key, budgets, prices, size }: Asked, about: string): void {
+  private judgeWorst({ key, budgets, prices, size }: SimulatedRequest, about: string): void {
     const cheapest = Math.min(...[...prices.values()].map(({ output }) => output));
     const worst = (size.maxTokens ?? DEFAULT_CEILING) * cheapest;
     const limits = [
@@ -184,29 +190,34 @@ export class Auditor {
    */
   judgeLost(life: number, lost: number, hostsOf: (name: string) => readonly Served[]): void {
     let most = 0;
-    for (const ask of this.asks) {
-      if (ask.life !== life) continue;
-      const hosts = hostsOf(ask.name);
+    for (const request of this.asks) {
+      if (request.life !== life) continue;
+      const hosts = hostsOf(request.name);
       if (hosts.some(({ script }) => script.usage.kind === "beyond")) return;
-      const highestPrice = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
+      const highestPrice = Math.max(0, ...[...request.prices.values()].map(({ output }) => output));
       const thoughts = Math.max(0, ...hosts.map(({ script }) => script.thoughts));
-      if (isStopped(ask) && ask.words > 0) most += (LAST_LOOK_TOKENS + thoughts) * highestPrice;
+      if (isStopped(request) && request.words > 0) most += (LAST_CHECK_TOKENS + thoughts) * highestPrice;
     }
     check(lost <= most, `${lost} was lost in life ${life}, of at most ${most}`);
   }
 
   /** The gateway counted by itself: near the truth, for words that are one token each. */
-  private judgeCounted(ask: Asked, receipt: BookedReceipt, words: number, about: string): void {
-    const least = cost(ask.prices, receipt.host, 0, Math.floor(words / COUNT_FACTOR));
+  private judgeCounted(
+    request: SimulatedRequest,
+    receipt: BookedReceipt,
+    words: number,
+    about: string,
+  ): void {
+    const least = cost(request.prices, receipt.host, 0, Math.floor(words / COUNT_FACTOR));
     check(receipt.charged >= least, `counted far too few: ${about}`);
     check(
-      receipt.charged <= cost(ask.prices, receipt.host, PROMPT_BYTES, words * COUNT_FACTOR),
+      receipt.charged <= cost(request.prices, receipt.host, PROMPT_BYTES, words * COUNT_FACTOR),
       `counted far too many: ${about}`,
     );
   }
 
   /** Of an answer that its host ended, the host's own word may be billed, as far as the hold goes. */
-  private most(ask: Asked, hosts: readonly Served[], { held, host }: BookedReceipt): number {
+  private most(request: SimulatedRequest, hosts: readonly Served[], { held, host }: BookedReceipt): number {
     if (hosts.some(({ endedMs, script }) => endedMs !== null && script.usage.kind === "beyond")) return held;
     // Nothing can be charged before the books say who sent it.
     if (host === null) return 0;
@@ -214,15 +225,15 @@ export class Auditor {
       0,
       ...hosts.map(({ wordsSent, script }) => wordsSent * COUNT_FACTOR + script.thoughts),
     );
-    return cost(ask.prices, host, PROMPT_BYTES, tokens);
+    return cost(request.prices, host, PROMPT_BYTES, tokens);
   }
 
   /** No cap is crossed in any window, with what was charged counted on the day of admission. */
   private judgeCaps(receipts: readonly BookedReceipt[]): void {
     const spent = new Map<string, number>();
-    const asked = new Map(this.asks.map((ask) => [ask.key.id as string, ask]));
+    const requests = new Map(this.asks.map((request) => [request.key.id as string, request]));
     for (const { keyId, at, charged } of receipts) {
-      const { chain, key, budgets } = asked.get(keyId)!;
+      const { chain, key, budgets } = requests.get(keyId)!;
       const caps: [name: string, window: Budget["window"], cap: number | null][] = [
         [chain, "day", key.dailyLimit],
         [chain, "month", key.monthlyLimit],
@@ -261,7 +272,7 @@ function serverOf(hosts: readonly Served[]): Served | undefined {
 function judgeRefusals(hosts: readonly Served[], about: string): void {
   for (const { host, model, script, endedMs } of hosts) {
     if (script.start !== "declines" || endedMs === null) continue;
-    const again = hosts.find((other) => other.askedMs > endedMs && other.model === model);
+    const again = hosts.find((other) => other.receivedMs > endedMs && other.model === model);
     check(again === undefined, `${again?.host} was asked for ${model} after ${host} had declined: ${about}`);
   }
 }
@@ -277,7 +288,7 @@ function beginning(window: Budget["window"], at: number): string {
 }
 
 /** Whether nothing more could be held for its stream, whatever the reason. */
-export const isStopped = ({ outcome, error }: Asked): boolean =>
+export const isStopped = ({ outcome, error }: SimulatedRequest): boolean =>
   outcome === "broken" && error !== null && STOPS.has(error);
 
 const STOPS = new Set(["insufficient_credit", "budget_exhausted", "invalid_api_key", "account_suspended"]);
@@ -291,7 +302,7 @@ export function check(condition: boolean, what: string): asserts condition {
 }
 
 /** A request as its client knows it. */
-export interface Asked extends Counted {
+export interface SimulatedRequest extends Counted {
   readonly name: string;
   readonly key: Key;
   readonly budgets: readonly Budget[];
@@ -307,7 +318,7 @@ export interface Asked extends Counted {
   /** Words that arrived. */
   words: number;
   /** When it last heard of the gateway: that it begins, or that it ends. Monotonic. */
-  heardMs: number;
+  answeredMs: number;
   /** The power was cut soon after that, under a relaxed journal. */
   mayBeLost: boolean;
 }
@@ -328,11 +339,16 @@ const COUNT_FACTOR = 3;
 /** With that factor, a count of fewer than 50 is certain below this. */
 const SURELY_WRITTEN_OFF = 16;
 /** What a host does between two looks at its hold, and a word as the gateway counts it while it streams. */
-const LAST_LOOK_TOKENS = (THOUGHTS_PER_SECOND * (CHECK_EVERY_MS + 250)) / 1_000 + 3;
+const LAST_CHECK_TOKENS = (THOUGHTS_PER_SECOND * (CHECK_EVERY_MS + 250)) / 1_000 + 3;
 /** No prompt of the simulation is longer. */
 export const PROMPT_BYTES = 400;
 
-function cost(prices: Asked["prices"], host: string | null, prompt: number, output: number): number {
+function cost(
+  prices: SimulatedRequest["prices"],
+  host: string | null,
+  prompt: number,
+  output: number,
+): number {
   const price = prices.get(host ?? "");
   check(price !== undefined, `served by a host that is not on the plan: ${host}`);
   return prompt * price.input + output * price.output;

@@ -122,7 +122,7 @@ export class ClaimAuditor {
   }
 
   /** Between any two steps. */
-  look(account: AccountId | null): void {
+  check(account: AccountId | null): void {
     check(
       account === null || !this.wasTakenBack || this.mayHave.has(account),
       `${account} has what was taken back from it`,

@@ -47,9 +47,9 @@ export class Processes {
     this.keeper =
       count === 1
         ? null
-        : async (...asked: Parameters<typeof commit>) => {
+        : async (...args: Parameters<typeof commit>) => {
             await this.someTime(clock);
-            return commit(...asked);
+            return commit(...args);
           };
     this.all = Array.from({ length: count }, () => this.begin());
   }
@@ -120,8 +120,8 @@ export class Processes {
   }
 
   private storesOfNode(clock: Clock, keeper: NonNullable<Processes["keeper"]>) {
-    const commit: typeof keeper = async (...asked) => {
-      const committed = await keeper(...asked);
+    const commit: typeof keeper = async (...args) => {
+      const committed = await keeper(...args);
       await this.someTime(clock);
       return committed;
     };

@@ -242,14 +242,14 @@ class ClaimWorld {
   private async pass(ms: number): Promise<void> {
     const untilMs = this.time.elapsedMs() + ms;
     await settled();
-    this.look();
+    this.check();
     while (this.time.step(untilMs)) {
       await settled();
-      this.look();
+      this.check();
     }
   }
 
-  private look(): void {
+  private check(): void {
     if (this.failure !== null) throw this.failure;
     if (this.balance === null) return;
     const { account_id } = this.db
@@ -257,7 +257,7 @@ class ClaimWorld {
       .get(this.balance)!;
     if (account_id !== this.account) this.sinceMs = this.time.elapsedMs();
     this.account = account_id;
-    this.auditor.look(account_id);
+    this.auditor.check(account_id);
   }
 
   /** As the endpoints let a credential in; null where it opens nothing. */
@@ -284,8 +284,8 @@ class ClaimWorld {
     const key = this.people.pick(person, ["key"]);
     const known = this.people.pick(person, ["recovery secret"]);
     if (key === undefined) return;
-    const beside = known === undefined || this.random.chance(0.5) ? null : known;
-    if (beside === null || isOfClaim(beside)) this.start((process) => this.claimBy(process, key, beside));
+    const second = known === undefined || this.random.chance(0.5) ? null : known;
+    if (second === null || isOfClaim(second)) this.start((process) => this.claimBy(process, key, second));
     else this.alone((process) => this.claimWithSecret(process, key));
   }
 
@@ -295,11 +295,11 @@ class ClaimWorld {
     await this.claimBy(process, key, this.secret);
   }
 
-  private async claimBy(process: Process, key: Credential, beside: Credential | null): Promise<void> {
+  private async claimBy(process: Process, key: Credential, second: Credential | null): Promise<void> {
     const { keys, accounts, clock } = process;
     const { holder } = key;
     const isLate = this.auditor.wasTakenBack;
-    const secret = beside === null ? null : hashSecret(beside.secret);
+    const secret = second === null ? null : hashSecret(second.secret);
     const claimant = { balance: this.balance!, secret };
     const signed = this.random.chance(0.6) ? await this.people.signed(process, holder) : null;
     const found = await keys.keyring.identify(key.secret, clock.now());
@@ -310,7 +310,7 @@ class ClaimWorld {
         ? await claimByEmail(accounts, claimant, EMAILS[holder])
         : await claimByWallet(accounts, claimant, signed);
     if (refused(claimed)) return;
-    const isOwners = beside !== null && !isOfClaim(beside);
+    const isOwners = second !== null && !isOfClaim(second);
     check(!isLate || isOwners, `${key.name} claims what was taken back`);
     this.totals.claimed += 1;
     this.sweep();
@@ -602,7 +602,7 @@ class ClaimWorld {
     let isDone = false;
     this.start((process) => work(process).finally(() => (isDone = true)));
     for (let round = 0; !isDone && round < 100; round++) await this.pass(LONG_MS);
-    this.look();
+    this.check();
     check(isDone, "nothing happens any more");
   }
 }

@@ -39,12 +39,12 @@ export class SimulatedDatabase {
    * What one life of the process asks of it: done in the order in which it was asked, after a while, and
    * answered after another, unless the life ends before. `refuses` says whether its disk is full.
    */
-  asked(clock: Clock, random: Random, refuses: () => boolean): EndStore {
+  overNetwork(clock: Clock, random: Random, refuses: () => boolean): EndStore {
     const { store } = this;
     const someTime = () =>
       new Promise<void>((resolve) => void clock.after(random.below(MAX_MS), () => resolve()));
     let before = Promise.resolve();
-    function asked<T>(task: () => T): Promise<T> {
+    function delayed<T>(task: () => T): Promise<T> {
       const done = before.then(someTime).then(() => {
         if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
         return task();
@@ -53,9 +53,9 @@ export class SimulatedDatabase {
       return before.then(() => done);
     }
     return {
-      apply: (batch) => asked(() => store.apply(batch)),
-      checkpoint: () => asked(() => random.chance(0.8) && store.checkpoint()),
-      forgetReachedBefore: (file) => asked(() => store.forgetReachedBefore(file)),
+      apply: (batch) => delayed(() => store.apply(batch)),
+      checkpoint: () => delayed(() => random.chance(0.8) && store.checkpoint()),
+      forgetReachedBefore: (file) => delayed(() => store.forgetReachedBefore(file)),
     };
   }
 

@@ -41,7 +41,7 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
     health,
   );
 
-  const ask = async (): Promise<void> => {
+  const send = async (): Promise<void> => {
     const startedMs = clock.elapsedMs();
     const plan = makePlan(queryFor(MODEL.id), CATALOG, health, () => "") as Plan;
     const by = balances[asks.length % balances.length]!;
@@ -57,7 +57,7 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
   const endMs = minutes * MINUTE_MS;
   const arrive = (): void => {
     if (clock.elapsedMs() >= endMs) return;
-    asks.push(ask());
+    asks.push(send());
     clock.after(random.exponential(1_000 / REQUESTS_A_SECOND), arrive);
   };
   arrive();

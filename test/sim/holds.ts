@@ -113,8 +113,8 @@ interface Work {
   /** The estimate of its words is as many times too high; a count, of which it hears a step later, says so. */
   readonly overrated: number;
   /** Says what it has used so far, with its words and while it thinks; or now and then, with some words. */
-  readonly tells: boolean;
-  readonly tellsSeldom: boolean;
+  readonly reportsUsage: boolean;
+  readonly reportsRarely: boolean;
   /** Words that it had written when it last said so. */
   reported: number;
   readonly writes: Writing;
@@ -215,7 +215,7 @@ class HoldWorld {
     const dueMs = Math.min(...[...open].map(({ hold }) => hold.dueMs));
     this.nowMs = Math.min(this.nowMs + 10 + random.below(190), Math.max(this.nowMs + 1, dueMs), LAST_MS);
     if (random.chance(0.001)) this.terse = !this.terse;
-    if (open.size < MAX_OPEN && random.chance(0.05)) await this.ask();
+    if (open.size < MAX_OPEN && random.chance(0.05)) await this.startRequest();
     for (const work of open) this.goOn(work);
   }
 
@@ -224,7 +224,7 @@ class HoldWorld {
     check(this.ledger.openHolds === 0, "holds are open although nothing is");
   }
 
-  private async ask(): Promise<void> {
+  private async startRequest(): Promise<void> {
     const { random } = this;
     const key = random.pick(this.keys);
     const ceiling = random.chance(0.2) ? null : random.pick([2_000, 16_000, 64_000, LONGEST]);
@@ -245,8 +245,8 @@ class HoldWorld {
       const amount = costAtWorst(prompt, atOnce);
       const worst = costAtWorst(prompt, ceiling ?? DEFAULT_CEILING);
       check(
-        amount > this.roomBeside(key, run) || worst > this.leftOf(key, run),
-        `refused although ${amount} of ${worst} fits: ${this.roomBeside(key, run)} of ${this.leftOf(key, run)} is left`,
+        amount > this.roomNextTo(key, run) || worst > this.leftOf(key, run),
+        `refused although ${amount} of ${worst} fits: ${this.roomNextTo(key, run)} of ${this.leftOf(key, run)} is left`,
       );
       return;
     }
@@ -274,8 +274,8 @@ class HoldWorld {
       usage,
       hides,
       overrated: random.chance(0.5) ? 1 : 1 + random.next() / 2,
-      tells: hides === 1 && random.chance(0.2),
-      tellsSeldom: hides === 1 && random.chance(0.3),
+      reportsUsage: hides === 1 && random.chance(0.2),
+      reportsRarely: hides === 1 && random.chance(0.3),
       reported: 0,
       writes: this.terse
         ? { how: "packet", burst: 5 + random.below(60) }
@@ -318,7 +318,7 @@ class HoldWorld {
       later: new DeferredCounts(),
     };
     const client = { blocks: () => ["192.0.2.0/24"], signal: new AbortController().signal };
-    const ask: AdmissionRequest = {
+    const admission: AdmissionRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       key,
       budgets: [],
@@ -331,7 +331,7 @@ class HoldWorld {
       allowances: [],
       settings: SETTINGS,
     };
-    return admit(ask, { ledger, clock, expected, health, catalog: () => CATALOG });
+    return admit(admission, { ledger, clock, expected, health, catalog: () => CATALOG });
   }
 
   /** As the decision has it, from the auditor's own memory. */
@@ -353,9 +353,9 @@ class HoldWorld {
     this.judgeSize(work);
     if (nowMs < work.untilMs) {
       if (work.doing !== "writing") {
-        const tells = work.tells && work.doing === "thinking" && random.chance(0.3);
-        if (tells) report(work);
-        if (tells || hold.dueMs <= nowMs) this.look(work);
+        const reports = work.reportsUsage && work.doing === "thinking" && random.chance(0.3);
+        if (reports) report(work);
+        if (reports || hold.dueMs <= nowMs) this.check(work);
         return;
       }
     } else if (work.doing === "first") {
@@ -363,12 +363,12 @@ class HoldWorld {
       const ahead = aheadOf(pace, this.expected.growth);
       const count = new RunningCount(textOf(work), { answer: async ([tokens]) => Number(tokens) });
       hold.begin(new RunningStream(work.request, judge, PRICE, pace, work.startedMs, ahead, count));
-      judge.usage = this.firstTold(work);
+      judge.usage = this.firstReport(work);
       this.turn(work, "writing");
     } else this.turn(work, work.doing === "writing" ? "thinking" : "writing");
     if (work.doing === "writing") this.write(work);
-    if (work.tells || (work.tellsSeldom && random.chance(0.02))) report(work);
-    if (!this.look(work)) return;
+    if (work.reportsUsage || (work.reportsRarely && random.chance(0.02))) report(work);
+    if (!this.check(work)) return;
     const isAll = left(work) <= 30 || work.writes.how === "packet";
     if (isAll || random.chance(0.002)) this.end(work, true);
   }
@@ -393,7 +393,7 @@ class HoldWorld {
   }
 
   /** Whether it goes on. */
-  private look(work: Work): boolean {
+  private check(work: Work): boolean {
     const goesOn = work.hold.covers(Math.ceil(work.seen * work.overrated), this.nowMs);
     work.wasFull = !this.ledger.coversMore(work.reservation, ONE_STEP);
     if (goesOn) this.judge(work);
@@ -411,7 +411,7 @@ class HoldWorld {
   }
 
   /** The truth, nothing, or a zero. */
-  private firstTold({ usage }: Work): Usage | null {
+  private firstReport({ usage }: Work): Usage | null {
     const { random } = this;
     if (random.chance(0.3)) return null;
     return random.chance(0.3) ? { ...NO_TOKENS } : { ...usage, output: 0 };
@@ -490,7 +490,7 @@ class HoldWorld {
 
   /** What the limits of its key and its run have left next to what is spent and held. */
   private roomFor({ request: { key, run } }: Reservation): number {
-    return this.roomBeside(key, run ?? null);
+    return this.roomNextTo(key, run ?? null);
   }
 
   private leftOf(key: Key, run: AgentRun | null): number {
@@ -499,7 +499,7 @@ class HoldWorld {
     return Math.min(this.credit - this.spentByAll, ofKey, ofRun);
   }
 
-  private roomBeside(key: Key, run: AgentRun | null): number {
+  private roomNextTo(key: Key, run: AgentRun | null): number {
     let [heldByAll, held, heldOfRun] = [0, 0, 0];
     for (const { reservation } of this.open) {
       const { request } = reservation;
@@ -578,6 +578,6 @@ const ONE_STEP = tokensNano(64);
 const MAX_LOST = 7;
 /** A full limit has no room for a burst that nobody could prefetch. */
 const mostUncovered = ({ writes: { how, burst } }: Work): number =>
-  ONE_LOOK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);
+  ONE_CHECK + (how === "packet" || how === "bursts" ? tokensNano(burst) : 0);
 /** What a host does between two looks, and the words of one piece. */
-const ONE_LOOK = tokensNano((PACE * (CHECK_EVERY_MS + 250)) / 1_000 + 80);
+const ONE_CHECK = tokensNano((PACE * (CHECK_EVERY_MS + 250)) / 1_000 + 80);

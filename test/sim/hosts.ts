@@ -33,13 +33,13 @@ export class SimulatedHosts implements Transport {
     const script = writeScript(this.random, this.trouble(), body.max_tokens ?? body.max_output_tokens ?? 400);
     const { host, path } = { host: call.to.host.id, path: call.to.path };
     const language = LANGUAGE_AT.find(([end]) => path.endsWith(end))![1];
-    const askedMs = this.clock.elapsedMs();
+    const receivedMs = this.clock.elapsedMs();
     const served: Served = {
       host,
       model: body.model,
       language,
       script,
-      askedMs,
+      receivedMs,
       wordsSent: 0,
       endedMs: null,
     };
@@ -74,7 +74,7 @@ export interface Served {
   readonly model: string;
   readonly language: SurfaceName;
   readonly script: Script;
-  readonly askedMs: number;
+  readonly receivedMs: number;
   wordsSent: number;
   /** When the host had sent its whole answer. */
   endedMs: number | null;
@@ -141,7 +141,10 @@ function writeScript(random: Random, trouble: number, most: number): Script {
 }
 
 /** Some say with every word what they have used so far. */
-export const tellsAlways = ({ language, script: { usage } }: Pick<Served, "language" | "script">): boolean =>
+export const alwaysReports = ({
+  language,
+  script: { usage },
+}: Pick<Served, "language" | "script">): boolean =>
   language === "chat.completions" && usage.kind === "honest" && usage.prompt % 5 === 0;
 
 /** What the wire says of the usage, given the honest one. */
@@ -315,7 +318,9 @@ class StreamedExchange extends SimulatedExchange {
     for (let index = 0; index < burst; index++) {
       const word = this.pieces.words[this.served.wordsSent]!;
       this.served.wordsSent += 1;
-      const used = tellsAlways(this.served) ? `"usage":${JSON.stringify(this.usedSoFar())}` : '"usage":null';
+      const used = alwaysReports(this.served)
+        ? `"usage":${JSON.stringify(this.usedSoFar())}`
+        : '"usage":null';
       this.push(encode(eventText({ ...word, data: word.data.replace('"usage":null', used) })));
     }
     if (this.served.wordsSent < script.words) return this.later(this.random.below(400), () => this.words());

@@ -24,7 +24,7 @@ interface Language {
   /** Events that end a stream badly. */
   error(message: string): readonly SseEvent[];
   /** A client's request. */
-  ask(about: About): object;
+  requestBody(about: About): object;
   /** The text of one event of a stream. */
   textOf(event: Loose): string;
   textOfWhole(answer: Loose): string;
@@ -54,7 +54,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     answer: chatText,
     isWord: (data) => data.includes('"delta":{"content":"') && !data.includes('"content":""'),
     error: (message) => [chatError(message)],
-    ask: (about) => ({
+    requestBody: (about) => ({
       model: about.model,
       messages: [{ role: "user", content: about.prompt }],
       ...(about.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
@@ -68,7 +68,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     answer: responsesText,
     isWord: (data) => data.includes('"type":"response.output_text.delta"'),
     error: responsesError,
-    ask: (about) => ({
+    requestBody: (about) => ({
       model: about.model,
       input: about.prompt,
       ...streamed(about),
@@ -87,7 +87,7 @@ export const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     answer: messagesText,
     isWord: (data) => data.includes('"type":"content_block_delta"'),
     error: (message) => [messagesError(message)],
-    ask: (about) => ({
+    requestBody: (about) => ({
       model: about.model,
       messages: [{ role: "user", content: about.prompt }],
       ...streamed(about),
@@ -107,7 +107,7 @@ export function pieces(
 ): { head: string; words: SseEvent[]; tail: string } {
   const { isWord } = LANGUAGES[language];
   const told = events.flatMap((one): SseEvent[] => {
-    if (!one.data.includes(USAGE_TOLD)) return [one];
+    if (!one.data.includes(USAGE_MEMBER)) return [one];
     const value = reported(JSON.parse(one.data), report);
     // A chunk of chat that had nothing but usage.
     return value.choices?.length === 0 && value.usage === undefined
@@ -120,7 +120,7 @@ export function pieces(
   return { head: text(told.slice(0, at)), words, tail: text(told.slice(at + words.length)) };
 }
 
-const USAGE_TOLD = '"usage":{';
+const USAGE_MEMBER = '"usage":{';
 /** Before the first word, where there is none. */
 const HEAD_EVENTS: Readonly<Record<SurfaceName, number>> = {
   "chat.completions": 1,
@@ -180,7 +180,7 @@ export function seenIn(language: SurfaceName, stream: string): Seen {
   for (const { data } of framesOf(stream)) {
     isComplete = isEnd(data);
     if (data === "[DONE]") continue;
-    const words = isWord(data) && !data.includes(USAGE_TOLD) ? ONE_TEXT.exec(data) : null;
+    const words = isWord(data) && !data.includes(USAGE_MEMBER) ? ONE_TEXT.exec(data) : null;
     if (words !== null) {
       text += words[1]!;
       continue;

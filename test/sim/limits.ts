@@ -1,6 +1,6 @@
 import type { Key } from "../../src/customers/keys/key.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/units/clock.ts";
-import { type Asked, check } from "./auditor.ts";
+import { check, type SimulatedRequest } from "./auditor.ts";
 import type { Served } from "./hosts.ts";
 
 /**
@@ -11,14 +11,14 @@ import type { Served } from "./hosts.ts";
  * must not have fitted in by the most.
  */
 export function judgeLimits(
-  asks: readonly Asked[],
+  asks: readonly SimulatedRequest[],
   hostsOf: (name: string) => readonly Served[],
   deaths: readonly Death[],
 ): LimitCounts {
   const books = new LimitBooks();
   for (const { facts, isAnswer } of inOrder(asks, hostsOf, deaths)) {
     if (isAnswer) books.answered(facts);
-    else books.asked(facts);
+    else books.started(facts);
   }
   return books.counts;
 }
@@ -117,7 +117,7 @@ const AT_MOST_ONE: Span = { least: 0, most: 1 };
 
 /** A request, once all of them are over. */
 interface Facts {
-  readonly ask: Asked;
+  readonly request: SimulatedRequest;
   readonly wasSent: boolean;
   /** Whether it was admitted: then it counts as a request of the minute. */
   readonly taken: Span;
@@ -133,8 +133,8 @@ interface Facts {
   readonly mayCount: boolean;
 }
 
-function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[]): Facts {
-  const { outcome, error, size } = ask;
+function factsOf(request: SimulatedRequest, hosts: readonly Served[], deaths: readonly Death[]): Facts {
+  const { outcome, error, size } = request;
   const wasSent = hosts.length > 0;
   const server = hosts.findLast(({ endedMs }) => endedMs !== null);
   const ceiling = size.maxTokens ?? DEFAULT_CEILING;
@@ -142,10 +142,10 @@ function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[])
   const isHonest = outcome === "complete" && server?.script.usage.kind === "honest";
   const used = isHonest ? server.script.usage.prompt + server.script.words + server.script.thoughts : 0;
   const wasRefused = outcome === "refused" && error !== "internal_error";
-  const wasAnswered = outcome === "complete" || ask.firstWordMs !== null;
+  const wasAnswered = outcome === "complete" || request.firstWordMs !== null;
   const isEnd = outcome === "complete" || (outcome === "broken" && error !== "internal_error");
   return {
-    ask,
+    request,
     wasSent,
     taken: wasSent ? ONE : wasRefused && LIMITS.has(error!) ? NOTHING : AT_MOST_ONE,
     // A token is about four letters; the request's own JSON may count, too.
@@ -158,7 +158,8 @@ function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[])
     wasAnswered,
     staysAnswered:
       wasAnswered &&
-      ((isEnd && !ask.mayBeLost) || (ask.firstWordMs ?? Infinity) <= (deaths[ask.life]?.keptMs ?? Infinity)),
+      ((isEnd && !request.mayBeLost) ||
+        (request.firstWordMs ?? Infinity) <= (deaths[request.life]?.keptMs ?? Infinity)),
     mayCount:
       outcome === "complete" ||
       // Its host worked for it, unless it failed first.
@@ -177,14 +178,16 @@ const LIMITS: ReadonlySet<string> = new Set([
 
 /** Of all that was asked and answered. A request that was never answered has no second event. */
 function inOrder(
-  asks: readonly Asked[],
+  asks: readonly SimulatedRequest[],
   hostsOf: (name: string) => readonly Served[],
   deaths: readonly Death[],
 ): { readonly turn: number; readonly facts: Facts; readonly isAnswer: boolean }[] {
-  const events = asks.flatMap((ask) => {
-    const facts = factsOf(ask, hostsOf(ask.name), deaths);
-    const asked = { turn: ask.turn, facts, isAnswer: false };
-    return ask.answer === null ? [asked] : [asked, { turn: ask.answer.turn, facts, isAnswer: true }];
+  const events = asks.flatMap((request) => {
+    const facts = factsOf(request, hostsOf(request.name), deaths);
+    const sentEvent = { turn: request.turn, facts, isAnswer: false };
+    return request.answer === null
+      ? [sentEvent]
+      : [sentEvent, { turn: request.answer.turn, facts, isAnswer: true }];
   });
   return events.sort((one, other) => one.turn - other.turn);
 }
@@ -196,50 +199,53 @@ class LimitBooks {
   /** By owner and day. */
   private readonly days = new Map<string, Facts[]>();
 
-  asked(facts: Facts): void {
-    const { ask, wasSent, taken } = facts;
+  started(facts: Facts): void {
+    const { request, wasSent, taken } = facts;
     if (wasSent) this.judgeAdmitted(facts);
     if (taken.most === 0) return;
-    this.minute(ask).push(facts);
-    for (const { owner } of ask.draws ?? []) this.day(owner, ask.at).push(facts);
+    this.minute(request).push(facts);
+    for (const { owner } of request.draws ?? []) this.day(owner, request.at).push(facts);
   }
 
   answered(facts: Facts): void {
-    const { ask } = facts;
-    if (ask.outcome === "refused") this.judgeRefused(facts);
+    const { request } = facts;
+    if (request.outcome === "refused") this.judgeRefused(facts);
     // Whose key has ended is told of nothing else.
-    const isKnown = ask.error !== "invalid_api_key" && ask.error !== "account_suspended";
-    if (ask.draws !== null && isKnown) this.judgeRemaining(ask, ask.draws, ask.answer!);
+    const isKnown = request.error !== "invalid_api_key" && request.error !== "account_suspended";
+    if (request.draws !== null && isKnown) this.judgeRemaining(request, request.draws, request.answer!);
   }
 
-  private judgeAdmitted({ ask, estimate }: Facts): void {
-    const { rpmLimit, tpmLimit } = ask.key;
+  private judgeAdmitted({ request, estimate }: Facts): void {
+    const { rpmLimit, tpmLimit } = request.key;
     const about = (what: string, { least }: Span) =>
-      `${ask.name} was admitted over ${what}, with ${least} taken`;
-    const requests = this.requests(ask, ask.atMs - MINUTE_MS);
+      `${request.name} was admitted over ${what}, with ${least} taken`;
+    const requests = this.requests(request, request.atMs - MINUTE_MS);
     check(rpmLimit === null || requests.least + 1 <= rpmLimit, about("rpm_limit", requests));
-    const tokens = this.tokens(ask, ask.atMs - MINUTE_MS);
+    const tokens = this.tokens(request, request.atMs - MINUTE_MS);
     check(tpmLimit === null || tokens.least + estimate.least <= tpmLimit, about("tpm_limit", tokens));
-    if (ask.draws === null) return;
+    if (request.draws === null) return;
     this.counts.free += 1;
-    const free = this.freeRequests(ask, ask.atMs - MINUTE_MS);
-    check(ask.freeRpm === null || free.least + 1 <= ask.freeRpm, about("open_tier.rpm", free));
-    for (const { owner, limit } of ask.draws) {
-      const drawn = this.drawn(owner, ask.at, ask);
+    const free = this.freeRequests(request, request.atMs - MINUTE_MS);
+    check(request.freeRpm === null || free.least + 1 <= request.freeRpm, about("open_tier.rpm", free));
+    for (const { owner, limit } of request.draws) {
+      const drawn = this.drawn(owner, request.at, request);
       check(drawn.least + 1 <= limit, about(`the allowance of ${owner}`, drawn));
     }
   }
 
   private judgeRefused(facts: Facts): void {
-    const { ask, wasSent } = facts;
-    const { draws, error } = ask;
-    const about = `${ask.name} was refused with ${error}: ${ask.message}`;
+    const { request, wasSent } = facts;
+    const { draws, error } = request;
+    const about = `${request.name} was refused with ${error}: ${request.message}`;
     switch (error) {
       case "free_quota_exceeded": {
-        const spent = draws?.some(({ owner, limit }) => this.drawn(owner, ask.at, ask).most >= limit);
+        const spent = draws?.some(({ owner, limit }) => this.drawn(owner, request.at, request).most >= limit);
         check(!wasSent && spent === true, `although there is some left: ${about}`);
-        const leftS = Math.ceil((DAY_MS - (ask.at % DAY_MS)) / 1_000);
-        check(ask.retryAfterS === leftS, `midnight is in ${leftS} s, not ${ask.retryAfterS}: ${about}`);
+        const leftS = Math.ceil((DAY_MS - (request.at % DAY_MS)) / 1_000);
+        check(
+          request.retryAfterS === leftS,
+          `midnight is in ${leftS} s, not ${request.retryAfterS}: ${about}`,
+        );
         this.counts.overAllowance += 1;
         return;
       }
@@ -265,46 +271,46 @@ class LimitBooks {
     }
   }
 
-  private judgeRate({ ask, estimate }: Facts, about: string): void {
-    const { key, retryAfterS } = ask;
-    const [, what] = /`(rpm_limit|open_tier\.rpm|tpm_limit)`/.exec(ask.message) ?? [];
+  private judgeRate({ request, estimate }: Facts, about: string): void {
+    const { key, retryAfterS } = request;
+    const [, what] = /`(rpm_limit|open_tier\.rpm|tpm_limit)`/.exec(request.message) ?? [];
     const rates: Record<string, Rate> = {
-      rpm_limit: { limit: key.rpmLimit, wanted: ONE, taken: (...span) => this.requests(ask, ...span) },
+      rpm_limit: { limit: key.rpmLimit, needed: ONE, taken: (...span) => this.requests(request, ...span) },
       "open_tier.rpm": {
-        limit: ask.freeRpm,
-        wanted: ONE,
-        taken: (...span) => this.freeRequests(ask, ...span),
+        limit: request.freeRpm,
+        needed: ONE,
+        taken: (...span) => this.freeRequests(request, ...span),
       },
-      tpm_limit: { limit: key.tpmLimit, wanted: estimate, taken: (...span) => this.tokens(ask, ...span) },
+      tpm_limit: { limit: key.tpmLimit, needed: estimate, taken: (...span) => this.tokens(request, ...span) },
     };
     check(what !== undefined, `no limit is named: ${about}`);
-    const { limit, wanted, taken } = rates[what]!;
-    check(limit !== null && ask.message.includes(` ${limit} `), `there is no such limit: ${about}`);
-    check(what !== "open_tier.rpm" || ask.draws !== null, `it is not free: ${about}`);
-    const { most } = taken(ask.atMs - SPAN_MS);
-    check(most + wanted.most > limit, `although only ${most} of ${limit} are taken: ${about}`);
+    const { limit, needed, taken } = rates[what]!;
+    check(limit !== null && request.message.includes(` ${limit} `), `there is no such limit: ${about}`);
+    check(what !== "open_tier.rpm" || request.draws !== null, `it is not free: ${about}`);
+    const { most } = taken(request.atMs - SPAN_MS);
+    check(most + needed.most > limit, `although only ${most} of ${limit} are taken: ${about}`);
     if (what === "rpm_limit") this.counts.overRpm += 1;
     else if (what === "tpm_limit") this.counts.overTpm += 1;
     else this.counts.overFreeRpm += 1;
     // One that is above the limit by itself is told that waiting does not help.
-    if (wanted.most > limit) return;
+    if (needed.most > limit) return;
     check(retryAfterS !== null && retryAfterS >= 1 && retryAfterS <= 60, `the wait is no minute: ${about}`);
-    const thenMs = ask.atMs + retryAfterS * 1_000;
-    const left = taken(thenMs - MINUTE_MS, ask.atMs);
-    check(left.least + wanted.least <= limit, `the wait is not enough, ${left.least} stay: ${about}`);
+    const thenMs = request.atMs + retryAfterS * 1_000;
+    const left = taken(thenMs - MINUTE_MS, request.atMs);
+    check(left.least + needed.least <= limit, `the wait is not enough, ${left.least} stay: ${about}`);
     const before = taken(thenMs - 1_000 - SPAN_MS);
-    check(retryAfterS === 1 || before.most + wanted.most > limit, `the wait is too long: ${about}`);
+    check(retryAfterS === 1 || before.most + needed.most > limit, `the wait is too long: ${about}`);
   }
 
   /** What the answer says is left of the day's allowance. */
-  private judgeRemaining(ask: Asked, draws: readonly Draw[], answer: Answered): void {
+  private judgeRemaining(request: SimulatedRequest, draws: readonly Draw[], answer: Answered): void {
     const { turn, at, atMs, remaining } = answer;
     if (remaining === null) {
       // The key's own rate is looked at before the request is read; and of a new day nothing may be known yet.
-      const maySayNothing = ask.message.includes("`rpm_limit`") || dayOf(at) !== dayOf(ask.at);
-      return check(maySayNothing, `${ask.name}: nobody says how many free requests remain`);
+      const mayBeSilent = request.message.includes("`rpm_limit`") || dayOf(at) !== dayOf(request.at);
+      return check(mayBeSilent, `${request.name}: nobody says how many free requests remain`);
     }
-    const now = { turn, life: ask.life, admittedBeforeMs: atMs };
+    const now = { turn, life: request.life, admittedBeforeMs: atMs };
     const left = draws.map(({ owner, limit }) => {
       const { least, most } = this.drawn(owner, at, now);
       return { least: limit - most, most: limit - least };
@@ -313,65 +319,75 @@ class LimitBooks {
     const most = Math.min(...left.map((one) => one.most));
     check(
       remaining >= least && remaining <= most,
-      `${ask.name}: ${remaining} remain, of ${least} to ${most}`,
+      `${request.name}: ${remaining} remain, of ${least} to ${most}`,
     );
   }
 
-  private requests(ask: Asked, sinceMs: number, untilMs?: number): Span {
-    return this.within(ask, sinceMs, untilMs, ({ taken }) => taken);
+  private requests(request: SimulatedRequest, sinceMs: number, untilMs?: number): Span {
+    return this.within(request, sinceMs, untilMs, ({ taken }) => taken);
   }
 
-  private freeRequests(ask: Asked, sinceMs: number, untilMs?: number): Span {
-    return this.within(ask, sinceMs, untilMs, (facts) => (facts.ask.draws === null ? NOTHING : facts.taken));
+  private freeRequests(request: SimulatedRequest, sinceMs: number, untilMs?: number): Span {
+    return this.within(request, sinceMs, untilMs, (facts) =>
+      facts.request.draws === null ? NOTHING : facts.taken,
+    );
   }
 
-  private tokens(ask: Asked, sinceMs: number, untilMs?: number): Span {
-    return this.within(ask, sinceMs, untilMs, (facts) => tokensAt(facts, ask));
+  private tokens(request: SimulatedRequest, sinceMs: number, untilMs?: number): Span {
+    return this.within(request, sinceMs, untilMs, (facts) => tokensAt(facts, request));
   }
 
   private drawn(owner: string, at: number, when: When): Span {
     return sum(this.day(owner, at), (facts) => drawnAt(facts, when));
   }
 
-  private within(ask: Asked, sinceMs: number, untilMs = Infinity, span: (facts: Facts) => Span): Span {
-    return sum(this.minute(ask), (facts) =>
-      facts.ask.atMs > sinceMs && facts.ask.atMs < untilMs ? span(facts) : NOTHING,
+  private within(
+    request: SimulatedRequest,
+    sinceMs: number,
+    untilMs = Infinity,
+    span: (facts: Facts) => Span,
+  ): Span {
+    return sum(this.minute(request), (facts) =>
+      facts.request.atMs > sinceMs && facts.request.atMs < untilMs ? span(facts) : NOTHING,
     );
   }
 
-  private minute({ chain, life, atMs }: Asked): Facts[] {
-    const asked = this.minutes.get(chain) ?? [];
-    this.minutes.set(chain, asked);
-    while (asked[0] !== undefined && (asked[0].ask.life < life || asked[0].ask.atMs <= atMs - SPAN_MS))
-      asked.shift();
-    return asked;
+  private minute({ chain, life, atMs }: SimulatedRequest): Facts[] {
+    const earlier = this.minutes.get(chain) ?? [];
+    this.minutes.set(chain, earlier);
+    while (
+      earlier[0] !== undefined &&
+      (earlier[0].request.life < life || earlier[0].request.atMs <= atMs - SPAN_MS)
+    )
+      earlier.shift();
+    return earlier;
   }
 
   private day(owner: string, at: number): Facts[] {
     const name = `${owner} ${dayOf(at)}`;
-    const asked = this.days.get(name) ?? [];
-    this.days.set(name, asked);
-    return asked;
+    const earlier = this.days.get(name) ?? [];
+    this.days.set(name, earlier);
+    return earlier;
   }
 }
 
 interface Rate {
   readonly limit: Key["rpmLimit"];
-  readonly wanted: Span;
+  readonly needed: Span;
   /** After the one moment and before the other. */
   taken(sinceMs: number, untilMs?: number): Span;
 }
 
-interface When extends Pick<Asked, "turn" | "life"> {
+interface When extends Pick<SimulatedRequest, "turn" | "life"> {
   /** Of what was asked in this very moment, some may be admitted later. */
   readonly admittedBeforeMs?: number;
 }
 
-const isOver = ({ endTurn }: Asked, { turn }: When): boolean => endTurn !== null && endTurn < turn;
+const isOver = ({ endTurn }: SimulatedRequest, { turn }: When): boolean => endTurn !== null && endTurn < turn;
 
 /** What a request counts against its key's tokens when another is asked, in the same life. */
-function tokensAt({ ask, estimate, actual, servedMs, taken }: Facts, when: Asked): Span {
-  const isKnown = isOver(ask, when) && ask.outcome !== "left";
+function tokensAt({ request, estimate, actual, servedMs, taken }: Facts, when: SimulatedRequest): Span {
+  const isKnown = isOver(request, when) && request.outcome !== "left";
   const isRunning = !isKnown && servedMs > when.atMs;
   const { least, most } = isKnown
     ? actual
@@ -382,11 +398,11 @@ function tokensAt({ ask, estimate, actual, servedMs, taken }: Facts, when: Asked
 }
 
 /** The same of a free request and its allowances, in any life. */
-function drawnAt({ ask, taken, wasAnswered, staysAnswered, mayCount }: Facts, when: When): Span {
-  const isGone = ask.life < when.life;
+function drawnAt({ request, taken, wasAnswered, staysAnswered, mayCount }: Facts, when: When): Span {
+  const isGone = request.life < when.life;
   const { admittedBeforeMs = Infinity } = when;
-  const isSure = isGone ? staysAnswered : wasAnswered && ask.atMs < admittedBeforeMs;
-  const isPossible = isGone || isOver(ask, when) ? mayCount : taken.most === 1;
+  const isSure = isGone ? staysAnswered : wasAnswered && request.atMs < admittedBeforeMs;
+  const isPossible = isGone || isOver(request, when) ? mayCount : taken.most === 1;
   return { least: Number(isSure), most: Number(isPossible) };
 }
 

@@ -19,7 +19,7 @@ export interface FleetAuthority {
   settle(statement: Statement): Grant | null;
   credit(counter: CounterId, amount: NanoUsd): void;
   /** Takes credit back that nobody was granted, once for each key; null where that is too little. */
-  debit(key: string, counter: CounterId, wanted: Debit["amount"]): NanoUsd | null;
+  debit(key: string, counter: CounterId, requested: Debit["amount"]): NanoUsd | null;
   /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */
   close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void;
   /** Spent by closed epochs and granted to open ones: never above the limit. */
@@ -29,7 +29,7 @@ export interface FleetAuthority {
 }
 
 /** Asks the other ledgers to give back what they do not use of a counter, or to say that they do. */
-export type AskOthers = (counter: CounterId, asker: string, inquiry: number) => void;
+export type SendInquiries = (counter: CounterId, asker: string, inquiry: number) => void;
 
 /** The Authority over a map: what the simulator runs, and what the one on PostgreSQL is measured by. */
 export class MemoryAuthority implements Authority, FleetAuthority {
@@ -41,7 +41,7 @@ export class MemoryAuthority implements Authority, FleetAuthority {
   /** The latest, by counter. */
   private readonly inquiries = new Map<CounterId, number>();
 
-  constructor(private readonly recall: AskOthers = () => {}) {}
+  constructor(private readonly recall: SendInquiries = () => {}) {}
 
   credit(counter: CounterId, amount: NanoUsd): void {
     this.credited.set(counter, amount);
@@ -94,12 +94,12 @@ export class MemoryAuthority implements Authority, FleetAuthority {
     return { spare: spare as NanoUsd, open: open as NanoUsd, inquiry, answered };
   }
 
-  debit(key: string, counter: CounterId, wanted: Debit["amount"]): NanoUsd | null {
+  debit(key: string, counter: CounterId, requested: Debit["amount"]): NanoUsd | null {
     const known = this.debits.get(key);
     if (known !== undefined) return known;
     const credited = this.credited.get(counter) ?? ZERO_USD;
     const available = credited - this.granted(counter);
-    const debit = taken(wanted, { available, unspent: credited - this.spentByClosed(counter) });
+    const debit = taken(requested, { available, unspent: credited - this.spentByClosed(counter) });
     if (debit === null) return null;
     const { amount } = debit;
     this.credited.set(counter, (credited - amount) as NanoUsd);

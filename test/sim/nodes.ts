@@ -23,7 +23,7 @@ import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.t
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
-import { type Asked, Asking, type UseOf } from "./asking.ts";
+import { Asking, type RequestedAmounts, type UseOf } from "./asking.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
@@ -380,19 +380,19 @@ class Fleet {
    * were asked to give back, whether they have or not. What is asked and what is answered may be lost; then it
    * is asked again, under the same key.
    */
-  private takeBack(wanted: NanoUsd | "all"): void {
+  private takeBack(requested: NanoUsd | "all"): void {
     const key = `debit ${this.debits++}`;
     for (const node of this.nodes) {
       if (this.taking.chance(0.5))
         this.carry(node, () => void (this.isCut(node) || node.grants.release([CREDITED])));
     }
     for (let times = 1 + this.taking.below(3); times > 0; times--) {
-      this.network.push(() => this.debit(key, wanted));
+      this.network.push(() => this.debit(key, requested));
     }
   }
 
-  private debit(key: string, wanted: NanoUsd | "all"): void {
-    const amount = this.authority.debit(key, CREDITED, wanted);
+  private debit(key: string, requested: NanoUsd | "all"): void {
+    const amount = this.authority.debit(key, CREDITED, requested);
     if (amount === null) return;
     const known = this.answered.get(key);
     check(known === undefined || known === amount, `${key} took ${amount}, and ${known} before`);
@@ -438,12 +438,12 @@ class Fleet {
 
   private async request(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
     node.asking += 1;
-    return this.ask(node, key, amount, tags).finally(() => {
+    return this.admit(node, key, amount, tags).finally(() => {
       node.asking -= 1;
     });
   }
 
-  private async ask(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
+  private async admit(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
     const request: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.now(node),
@@ -461,12 +461,12 @@ class Fleet {
       price: PRICE,
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5), tags },
     };
-    const asked = asksFor(request);
+    const amounts = asksFor(request);
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
-    this.asking.begin(asked, { isGone }, this.useNow());
+    this.asking.begin(amounts, { isGone }, this.useNow());
     const end = await this.answer(node, request);
     // Of one that was closed, nobody counts what it has.
-    this.asking.end(asked, isGone() ? "unknown" : end, this.useNow());
+    this.asking.end(amounts, isGone() ? "unknown" : end, this.useNow());
     if (end === "admitted") return true;
     this.counts[end === "refused" ? "refused" : "unanswered"] += 1;
     if (key === FREE_KEY && end === "refused") this.counts.freeRefused += 1;
@@ -505,8 +505,8 @@ class Fleet {
         void this.begin(node, outcome);
         return "admitted";
       }
-      const heard = await node.ledger.replenish(keyCounters, request, claim);
-      if (heard !== "room" || node.dead) return heard === "short" ? "refused" : "unknown";
+      const grantAnswer = await node.ledger.replenish(keyCounters, request, claim);
+      if (grantAnswer !== "room" || node.dead) return grantAnswer === "short" ? "refused" : "unknown";
     }
     return "unknown";
   }
@@ -561,11 +561,11 @@ class Fleet {
     const reservation = this.bursting.pick(node.open);
     if (reservation === undefined || reservation.request.amount === 0) return;
     const amount = (WORST_CASE + this.bursting.below(4 * WORST_CASE)) as NanoUsd;
-    const asked = asksFor({ ...reservation.request, amount, allowances: [], rpmLimit: null });
+    const amounts = asksFor({ ...reservation.request, amount, allowances: [], rpmLimit: null });
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
-    this.asking.begin(asked, { isGone }, this.useNow());
+    this.asking.begin(amounts, { isGone }, this.useNow());
     const end = await this.grow(node, reservation, amount);
-    this.asking.end(asked, isGone() ? "unknown" : end, this.useNow());
+    this.asking.end(amounts, isGone() ? "unknown" : end, this.useNow());
     this.counts[end === "admitted" ? "burst" : "burstRefused"] += 1;
   }
 
@@ -573,8 +573,8 @@ class Fleet {
     for (let round = 0; round < 4; round++) {
       if (node.dead || !reservation.isOpen) return "unknown";
       if (node.ledger.extend(reservation, amount)) return "admitted";
-      const heard = await node.ledger.replenishHold(reservation, amount);
-      if (heard !== "room") return heard === "short" ? "refused" : "unknown";
+      const outcome = await node.ledger.replenishHold(reservation, amount);
+      if (outcome !== "room") return outcome === "short" ? "refused" : "unknown";
     }
     return "unknown";
   }
@@ -927,20 +927,31 @@ class DisklessNode extends Node {
 }
 
 /** What the auditor knows the limits of. */
-function asksFor({ at, key, amount, budgets, allowances, rpmLimit, about }: ReservationRequest): Asked {
-  const asked = new Map<string, NanoUsd>();
-  for (const { owner } of allowances) asked.set(allowanceCounter(owner, at), ONE_REQUEST);
-  if (rpmLimit !== null) asked.set(RATE, ONE_REQUEST);
-  if (amount === 0) return asked;
-  asked.set(CREDITED, amount);
-  if (key.dailyLimit !== null) asked.set(keyCounter("day", key.rotationId, at), amount);
-  if (key.monthlyLimit !== null) asked.set(keyCounter("month", key.rotationId, at), amount);
+function asksFor({
+  at,
+  key,
+  amount,
+  budgets,
+  allowances,
+  rpmLimit,
+  about,
+}: ReservationRequest): RequestedAmounts {
+  const amounts = new Map<string, NanoUsd>();
+  for (const { owner } of allowances) amounts.set(allowanceCounter(owner, at), ONE_REQUEST);
+  if (rpmLimit !== null) amounts.set(RATE, ONE_REQUEST);
+  if (amount === 0) return amounts;
+  amounts.set(CREDITED, amount);
+  if (key.dailyLimit !== null) amounts.set(keyCounter("day", key.rotationId, at), amount);
+  if (key.monthlyLimit !== null) amounts.set(keyCounter("month", key.rotationId, at), amount);
   for (const budget of budgets) {
     const value = tagValueOf(budget, about.tags);
     const { id, window } = budget;
-    asked.set(value === undefined ? budgetCounter(id, window, at) : valueCounter(budget, value, at), amount);
+    amounts.set(
+      value === undefined ? budgetCounter(id, window, at) : valueCounter(budget, value, at),
+      amount,
+    );
   }
-  return asked;
+  return amounts;
 }
 
 /** Counters that nobody used for so long are forgotten. */

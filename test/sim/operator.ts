@@ -11,7 +11,7 @@ import type { Random } from "./random.ts";
  * failed or died, and sometimes where one did.
  */
 export class Operator {
-  private readonly asked: AskedDebit[] = [];
+  private readonly debits: RequestedDebit[] = [];
 
   constructor(
     private readonly random: Random,
@@ -19,27 +19,27 @@ export class Operator {
   ) {}
 
   act(balance: BalanceId, at: EpochMs, debits: Pick<Debits, "take">): void {
-    const { random, asked } = this;
+    const { random, debits: asked } = this;
     const again = random.chance(0.4) ? random.pick(asked) : undefined;
     if (again !== undefined) return void this.send(again, debits);
     this.take(balance, random.chance(0.15) ? "all" : ((1 + random.below(600_000)) as NanoUsd), at, debits);
   }
 
   take(balanceId: BalanceId, amount: Debit["amount"], at: EpochMs, debits: Pick<Debits, "take">): void {
-    const debit = { balanceId, amount, idempotencyKey: `d${this.asked.length}`, note: null, at };
-    const one: AskedDebit = { debit, answer: null, underWay: 0 };
-    this.asked.push(one);
+    const debit = { balanceId, amount, idempotencyKey: `d${this.debits.length}`, note: null, at };
+    const one: RequestedDebit = { debit, answer: null, underWay: 0 };
+    this.debits.push(one);
     void this.send(one, debits);
   }
 
   /** Nobody will answer what was asked. */
   crash(): void {
-    for (const one of this.asked) one.underWay = 0;
+    for (const one of this.debits) one.underWay = 0;
   }
 
   /** Asks until it knows of every debit whether it was made. */
   async clear(debits: Pick<Debits, "take">, pass: () => Promise<void>): Promise<void> {
-    for (const one of this.asked) {
+    for (const one of this.debits) {
       while (this.auditor.inDoubt.has(one.debit.idempotencyKey)) {
         void this.send(one, debits);
         await pass();
@@ -47,7 +47,7 @@ export class Operator {
     }
   }
 
-  private async send(one: AskedDebit, debits: Pick<Debits, "take">): Promise<void> {
+  private async send(one: RequestedDebit, debits: Pick<Debits, "take">): Promise<void> {
     const { idempotencyKey } = one.debit;
     if (one.answer === null) this.auditor.inDoubt.set(idempotencyKey, one.debit);
     one.underWay += 1;
@@ -57,7 +57,7 @@ export class Operator {
     if (answer !== null) this.noteAnswer(one, answer);
   }
 
-  private noteAnswer(one: AskedDebit, answer: Credit | TooMuch): void {
+  private noteAnswer(one: RequestedDebit, answer: Credit | TooMuch): void {
     const { balanceId, amount, idempotencyKey } = one.debit;
     if ("available" in answer) {
       check(one.answer === null, `${idempotencyKey} was made, and is refused when it is repeated`);
@@ -77,7 +77,7 @@ export class Operator {
   }
 }
 
-interface AskedDebit {
+interface RequestedDebit {
   readonly debit: Debit;
   /** The amount that was answered first. */
   answer: NanoUsd | null;

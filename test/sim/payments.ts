@@ -113,7 +113,7 @@ class PaymentWorld {
     const { n } = this.db
       .query<{ n: number }, []>("SELECT count(*) AS n FROM payments WHERE look_at IS NOT NULL")
       .get()!;
-    return n === 0 && this.stripe.isTold;
+    return n === 0 && this.stripe.isDelivered;
   }
 
   private begin(): void {
@@ -124,9 +124,9 @@ class PaymentWorld {
     const after = this.crashingAfter(life);
     const store = fenced(crashing(new SqlPaymentStore(new SqliteDatabase(this.db), clock), after));
     // Other gateways may have to give something back first.
-    const asked = () =>
+    const attempt = () =>
       this.random.chance(0.3) ? pause(clock, this.random.below(5_000)) : Promise.resolve();
-    const { debit } = fenced({ debit: (debit: Debit) => after(asked().then(() => this.debit(debit))) });
+    const { debit } = fenced({ debit: (debit: Debit) => after(attempt().then(() => this.debit(debit))) });
     const rail = () =>
       new X402Rail({
         networks: [NETWORK],
@@ -198,7 +198,7 @@ class PaymentWorld {
 
   /** Events come, and the operator refunds. */
   private operate(): void {
-    this.stripe.tell(async (body) => void (await this.card.event({ body, signature: "" })));
+    this.stripe.deliverEvents(async (body) => void (await this.card.event({ body, signature: "" })));
     if (!this.isCalm && this.random.chance(0.1)) {
       const found = this.db
         .query<{ id: PaymentId }, [number]>(

@@ -30,9 +30,9 @@ export class SimulatedStripe {
 
   /** What a gateway asks; a call may fail before it is heard, and after. */
   api(): Pick<StripeApi, keyof StripeApi> {
-    const answered = async <Result>(ask: () => Result): Promise<Result> => {
+    const answered = async <Result>(run: () => Result): Promise<Result> => {
       if (!this.isCalm && this.random.chance(0.02)) throw new Error("Stripe is away");
-      const result = ask();
+      const result = run();
       if (!this.isCalm && this.random.chance(0.02)) throw new Error("the answer is lost");
       return result;
     };
@@ -94,7 +94,7 @@ export class SimulatedStripe {
   }
 
   /** Events that are delivered now; `receive` rejects, or never ends, where one has to come again. */
-  tell(receive: (intent: string) => Promise<void>): void {
+  deliverEvents(receive: (intent: string) => Promise<void>): void {
     for (const event of [...this.unsent]) {
       if (!this.isCalm && this.random.chance(0.7)) continue;
       for (let copies = this.random.chance(0.1) ? 2 : 1; copies > 0; copies--)
@@ -116,7 +116,7 @@ export class SimulatedStripe {
     }
   }
 
-  get isTold(): boolean {
+  get isDelivered(): boolean {
     return this.unsent.length === 0;
   }
 
@@ -127,14 +127,14 @@ export class SimulatedStripe {
     const { total, refunded, disputes } = session;
     let left = total - refunded;
     for (const dispute of disputes) if (dispute.outcome !== "won") left -= dispute.amount;
-    const fee = session.asked - centsOf(session.amount);
+    const fee = session.orderedTotal - centsOf(session.amount);
     return Math.min(amount, nanoOf(Math.max(0, left - fee) as Cents));
   }
 
   stateOf(payment: PaymentId) {
     const session = this.sessions.get(payment);
     const isPaid = session?.state === "paid";
-    return { isPaid, currency: session?.currency, isAsOrdered: session?.total === session?.asked };
+    return { isPaid, currency: session?.currency, isAsOrdered: session?.total === session?.orderedTotal };
   }
 
   isDisputed(payment: PaymentId): boolean {
@@ -148,8 +148,15 @@ export class SimulatedStripe {
     if (known !== undefined) return known;
     const total = (amount + fee) as Cents;
     const state = this.isCalm ? "expired" : "open";
-    const asked = { payment, asked: total, amount: nanoOf(amount) };
-    const session: Session = { ...asked, total, state, currency: "usd", refunded: 0 as Cents, disputes: [] };
+    const created = { payment, orderedTotal: total, amount: nanoOf(amount) };
+    const session: Session = {
+      ...created,
+      total,
+      state,
+      currency: "usd",
+      refunded: 0 as Cents,
+      disputes: [],
+    };
     this.sessions.set(payment, session);
     this.order.push(session);
     return session;
@@ -166,7 +173,7 @@ export class SimulatedStripe {
 /** Session, PaymentIntent and payment have one name here. */
 interface Session {
   readonly payment: PaymentId;
-  readonly asked: Cents;
+  readonly orderedTotal: Cents;
   /** To be credited. */
   readonly amount: NanoUsd;
   total: Cents;

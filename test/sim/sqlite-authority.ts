@@ -12,7 +12,7 @@ import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { end } from "../store/end-record.ts";
 import { emptyDatabase } from "./database.ts";
-import type { AskOthers, FleetAuthority } from "./memory-authority.ts";
+import type { FleetAuthority, SendInquiries } from "./memory-authority.ts";
 import type { Random } from "./random.ts";
 
 /** A keeper's Authority, books and registry, on a database. It dies now and then, and another goes on. */
@@ -39,7 +39,7 @@ export class DatabaseAuthority implements FleetAuthority {
 
   constructor(
     private readonly random: Random,
-    private readonly recall: AskOthers,
+    private readonly recall: SendInquiries,
   ) {}
 
   stop(): void {

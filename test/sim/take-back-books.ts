@@ -124,12 +124,13 @@ async function admit(
   };
   const { key: current, budgets } = holders.current(key, at)!;
   const counters = await ledger.counters.of(current, budgets, [], at);
-  const wanted = { ...request, key: current, budgets };
-  let outcome = isOver() ? null : ledger.admit(counters, wanted);
+  const refreshed = { ...request, key: current, budgets };
+  let outcome = isOver() ? null : ledger.admit(counters, refreshed);
   if (outcome !== null && !(outcome instanceof Reservation)) {
     const claim = new GrantClaim();
-    const answer = ledger.replenish(counters, wanted, claim);
-    if (answer !== null && (await answer) === "room" && !isOver()) outcome = ledger.admit(counters, wanted);
+    const answer = ledger.replenish(counters, refreshed, claim);
+    if (answer !== null && (await answer) === "room" && !isOver())
+      outcome = ledger.admit(counters, refreshed);
     claim.release();
   }
   if (!(outcome instanceof Reservation)) return;
@@ -384,8 +385,8 @@ export class NodeBooks implements TakeBackBooks {
 
 /** Of 250 ms, as nodes do. */
 const IDLE_EVERY = 40;
-let placeInJournal = 0;
+let journalPosition = 0;
 const placed = (records: readonly LedgerRecord[]) =>
   records.flatMap((record) =>
-    record.kind === "terminal" ? [{ record, sequence: 0, file: 1, bytes: ++placeInJournal }] : [],
+    record.kind === "terminal" ? [{ record, sequence: 0, file: 1, bytes: ++journalPosition }] : [],
   );

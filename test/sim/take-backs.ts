@@ -115,7 +115,7 @@ class History {
     else if (dice < 0.8) void this.books.endClaims().catch(() => {});
     else if (dice < 0.9) await this.wish();
     else if (dice < 0.92) this.crash();
-    this.tell();
+    this.notify();
     await this.pass(random.below(1_000));
   }
 
@@ -126,7 +126,7 @@ class History {
     this.books.calm();
     for (let round = 0; round < MAX_ROUNDS; round++) {
       while (this.open.length > 0) this.settleOne();
-      this.tell();
+      this.notify();
       this.watch();
       for (const wish of this.wishes.splice(0)) if (!(await this.during(wish()))) this.wishes.push(wish);
       await this.during(this.books.endClaims());
@@ -143,7 +143,7 @@ class History {
 
   private async isOver(): Promise<boolean> {
     const waiting = (await this.payments()).some(({ nextPollAt }) => nextPollAt !== null);
-    return !waiting && this.stripe.isTold && this.wishes.length === 0 && this.claimed === 0;
+    return !waiting && this.stripe.isDelivered && this.wishes.length === 0 && this.claimed === 0;
   }
 
   private begin(): void {
@@ -301,9 +301,9 @@ class History {
   }
 
   /** Events are received, or come again. */
-  private tell(): void {
+  private notify(): void {
     const rail = this.random.pick(this.rails);
-    this.stripe.tell(async (body) => void (await rail.event({ body, signature: "" })));
+    this.stripe.deliverEvents(async (body) => void (await rail.event({ body, signature: "" })));
   }
 
   /** Something that the operator wants, and asks for until it is answered. */
@@ -326,11 +326,11 @@ class History {
   }
 
   private debitByHand(amount: number | "all"): () => Promise<boolean> {
-    const wanted = amount as NanoUsd | "all";
+    const requested = amount as NanoUsd | "all";
     const idempotencyKey = `${TAKEN} ${this.number} ${this.random.next()}`;
     const debit = {
       balanceId: this.balance,
-      amount: wanted,
+      amount: requested,
       idempotencyKey,
       note: null,
       at: this.time.now(),

@@ -2,7 +2,7 @@ import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { WINDOW_KINDS, windowAt } from "../../src/units/window.ts";
-import { type Asked, type BookedReceipt, check, isStopped } from "./auditor.ts";
+import { type BookedReceipt, check, isStopped, type SimulatedRequest } from "./auditor.ts";
 import type { Holders } from "./holders.ts";
 
 /**
@@ -15,7 +15,7 @@ export class Takes {
   private used = new Map<CounterId, number>();
   private held = new Map<string, { readonly amount: number; readonly mayGrow: boolean }>();
   /** Requests that were short of something, or whose key was not known or could not spend, at some look. */
-  private readonly tight = new Set<Asked>();
+  private readonly tight = new Set<SimulatedRequest>();
 
   constructor(private readonly holders: Holders) {}
 
@@ -25,16 +25,16 @@ export class Takes {
     this.held.clear();
   }
 
-  look(ledger: Ledger, asks: Iterable<Asked>, now: EpochMs, elapsedMs: number): void {
+  check(ledger: Ledger, asks: Iterable<SimulatedRequest>, now: EpochMs, elapsedMs: number): void {
     const { holders } = this;
-    const looked = [...asks].filter((ask) => ask.outcome === "open" && !this.tight.has(ask));
+    const checked = [...asks].filter((request) => request.outcome === "open" && !this.tight.has(request));
     const room = new Map<string, number>();
     for (const { id, spent, held } of ledger.counters.booked()) {
       const used = spent + held;
       const before = this.used.get(id);
       const hasGrown = before !== undefined && used > before;
       if (used !== before) this.used.set(id, used);
-      if (!hasGrown && looked.length === 0) continue;
+      if (!hasGrown && checked.length === 0) continue;
       const limit = holders.limitOn(id, now);
       check(!hasGrown || used <= limit, `${id} grew from ${before} to ${used}, above ${limit}`);
       const subject = id.split(":", 2).join(":");
@@ -54,24 +54,32 @@ export class Takes {
           `${receipt} grew from ${last.amount} to ${amount}, although ${key} may not spend`,
         );
     }
-    for (const ask of looked) {
-      const { id, balanceId, budgets } = holders.latest(ask.key);
+    for (const request of checked) {
+      const { id, balanceId, budgets } = holders.latest(request.key);
       const credit =
         (ledger.counters.creditedInMemory(balanceId) ?? 0) -
         (this.used.get(`balance:${balanceId}` as CounterId) ?? 0);
       const subjects = [
-        `day:${ask.chain}`,
-        `month:${ask.chain}`,
+        `day:${request.chain}`,
+        `month:${request.chain}`,
         ...budgets.map((name) => `budget:${holders.budgetId(name)}`),
       ];
       const least = Math.min(credit, ...subjects.map((subject) => room.get(subject) ?? Infinity));
-      if (least < ROOMY || holders.isReading(elapsedMs) || !holders.maySpend(id, now)) this.tight.add(ask);
+      if (least < ROOMY || holders.isReading(elapsedMs) || !holders.maySpend(id, now))
+        this.tight.add(request);
     }
   }
 
-  judge(asks: readonly Asked[], receipts: readonly BookedReceipt[], spent: (id: CounterId) => number): void {
-    for (const ask of asks) {
-      check(!isStopped(ask) || this.tight.has(ask), `${ask.name} was stopped, with room all the while`);
+  judge(
+    asks: readonly SimulatedRequest[],
+    receipts: readonly BookedReceipt[],
+    spent: (id: CounterId) => number,
+  ): void {
+    for (const request of asks) {
+      check(
+        !isStopped(request) || this.tight.has(request),
+        `${request.name} was stopped, with room all the while`,
+      );
     }
     const draws = new Map(asks.map(({ key }) => [key.id as string, key.budgets.length > 0]));
     const sums = new Map<string, number>();

@@ -24,7 +24,7 @@ import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
-import { type AskOthers, type FleetAuthority, MemoryAuthority } from "./memory-authority.ts";
+import { type FleetAuthority, MemoryAuthority, type SendInquiries } from "./memory-authority.ts";
 import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
 import { DatabaseAuthority } from "./sqlite-authority.ts";
@@ -107,7 +107,7 @@ class Fleet {
 
   constructor(seed: number, nodes: number, store: SimulatedStore) {
     this.random = new Random(seed);
-    const recall: AskOthers = (counter, asker, inquiry) => {
+    const recall: SendInquiries = (counter, asker, inquiry) => {
       for (const [n, { grants }] of this.nodes.entries())
         if (`n${n}` !== asker) this.messages.push(() => grants?.recall(counter, inquiry));
     };
@@ -137,7 +137,7 @@ class Fleet {
       revision: 0,
     }));
     this.nodes = Array.from({ length: nodes }, (_, n) => this.birth(`n${n}`, nodes > 1));
-    for (const node of this.nodes) this.tell(node);
+    for (const node of this.nodes) this.notify(node);
   }
 
   close(): void {
@@ -200,14 +200,14 @@ class Fleet {
   }
 
   /** It has read all keys again. */
-  private tell({ holders }: Node): void {
+  private notify({ holders }: Node): void {
     for (const key of this.keys)
       holders.put(key, this.budgetsOf(key), this.suspended ? "acceptable_use" : null);
   }
 
   /** Its lease is renewed once it has noticed what changed meanwhile, and what it was granted is bound by that. */
   private async comeBack(node: Node): Promise<void> {
-    this.tell(node);
+    this.notify(node);
     node.runs.forgetAll();
     const noticed = node.grants?.release([...node.missed]);
     if (noticed !== undefined) await this.until(noticed);
@@ -392,7 +392,7 @@ class Fleet {
     };
     const cap = () => (random.chance(0.1) ? null : usd(random.below(220_000)));
     const prefixes = ["day", "month"].map((kind) => `${kind}:${key.id}`);
-    const told: string[] = [];
+    const notified: string[] = [];
     const dice = random.next();
     if (dice < 0.2) put({ dailyLimit: cap() });
     else if (dice < 0.35) put({ monthlyLimit: cap() });
@@ -412,7 +412,7 @@ class Fleet {
         if (n !== changed) return one;
         return isByOwner ? { ...limits, revision: one.revision + 1 } : { ...one, ...stricter(one, limits) };
       });
-      told.push(this.runOf(changed).name);
+      notified.push(this.runOf(changed).name);
       prefixes.push(...Object.values(runCounters({ balanceId: BALANCE, ...this.runOf(changed) })));
     } else if (dice < 0.95)
       put({ state: key.state === "active" && random.chance(0.4) ? "revoked" : "active" });
@@ -422,15 +422,15 @@ class Fleet {
     for (const { usable, missed } of this.nodes)
       if (!usable) for (const prefix of prefixes) missed.add(prefix);
     for (const node of there) {
-      this.tell(node);
-      for (const name of told) node.runs.changed(runSubject(BALANCE, name));
+      this.notify(node);
+      for (const name of notified) node.runs.changed(runSubject(BALANCE, name));
       // Whoever asks now hears that it is being read.
       if (random.chance(0.3))
         for (const { id } of this.keys) if (random.chance(0.5)) node.holders.forget({ id });
     }
     this.answering(there, prefixes);
     await this.until(Promise.all(there.map(({ grants }) => grants?.release(prefixes))));
-    for (const node of there) this.tell(node);
+    for (const node of there) this.notify(node);
     // What was pushed out of memory is read once it is needed.
     if (random.chance(0.3)) random.pick(this.nodes).runs.forgetAll();
     // What one node took while others had not heard of it yet, it took before the change was answered.

@@ -17,7 +17,14 @@ import { type Clock, type EpochMs, epochMs, pause } from "../../src/units/clock.
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
 import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
-import { type Asked, Auditor, type BookedReceipt, check, isStopped, PROMPT_BYTES } from "./auditor.ts";
+import {
+  Auditor,
+  type BookedReceipt,
+  check,
+  isStopped,
+  PROMPT_BYTES,
+  type SimulatedRequest,
+} from "./auditor.ts";
 import {
   atOnceOf,
   CATALOG,
@@ -116,7 +123,7 @@ class World {
   private readonly deleted = new Map<string, BookedReceipt>();
   private readonly served = new Map<string, Served[]>();
   /** Asks that may still be open. */
-  private readonly asking = new Set<Asked>();
+  private readonly asking = new Set<SimulatedRequest>();
   private readonly holders: Holders;
   private readonly trouble: number;
   /** Whether answers wait for what is written only, and not for its sync. */
@@ -162,7 +169,7 @@ class World {
     const { random, holders } = this;
     const dice = random.next();
     if (random.chance(this.crashing)) await this.crash(random.chance(0.5) ? "power" : "process");
-    else if (dice < 0.35) this.ask(random.pick(holders.keys), random);
+    else if (dice < 0.35) this.startRequest(random.pick(holders.keys), random);
     else if (dice < 0.36) this.credit(random.pick(holders.keys).balanceId);
     else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
     else if (dice < 0.4) this.disk.mood = "fine";
@@ -216,15 +223,15 @@ class World {
   }
 
   summary(): Summary {
-    const count = (outcome: Asked["outcome"]) =>
-      this.auditor.asks.filter((ask) => ask.outcome === outcome).length;
+    const count = (outcome: SimulatedRequest["outcome"]) =>
+      this.auditor.asks.filter((request) => request.outcome === outcome).length;
     return {
       requests: this.auditor.asks.length,
       complete: count("complete"),
       refused: count("refused"),
       broken: count("broken"),
       left: count("left"),
-      stopped: this.auditor.asks.filter((ask) => isStopped(ask) && ask.words > 0).length,
+      stopped: this.auditor.asks.filter((request) => isStopped(request) && request.words > 0).length,
       unknown: count("unknown"),
       crashes: this.crashes,
       changes: this.changes,
@@ -244,7 +251,7 @@ class World {
       : null;
     const opening = {
       disk,
-      store: database.asked(clock, this.booking, () => disk.mood !== "fine"),
+      store: database.overNetwork(clock, this.booking, () => disk.mood !== "fine"),
       clock,
       relaxed: this.relaxed,
       journalFileBytes: this.random.pick(JOURNAL_FILE_BYTES),
@@ -293,7 +300,7 @@ class World {
     const lossMs = this.relaxed && kind === "power" ? RELAXED_LOSS_MS : 0;
     if (lossMs > 0) this.auditor.powerCut(this.unsureSinceMs - lossMs);
     this.auditor.deaths.push({ keptMs: this.unsureSinceMs - lossMs - CHECKPOINT_LOSS_MS });
-    for (const ask of this.asking) if (ask.outcome === "open") ask.outcome = "unknown";
+    for (const request of this.asking) if (request.outcome === "open") request.outcome = "unknown";
     this.asking.clear();
     this.operator.crash();
     this.takes.reset();
@@ -349,20 +356,20 @@ class World {
     this.operator.act(balanceId, this.time.now(), this.life!.debits);
   }
 
-  private ask(key: Key, random: Random, isFree = false): void {
+  private startRequest(key: Key, random: Random, isFree = false): void {
     const { auditor, unverified, tier } = this;
     const model = random.pick(isFree ? FREE_MODELS : PAID_MODELS);
     const stream = random.chance(0.7);
     const prompt = "x".repeat(40 + random.below(PROMPT_BYTES - 200));
     const name = `r${auditor.asks.length}`;
     const surface = this.speaking.pick(SURFACE_NAMES);
-    const wanted = random.chance(0.8) ? 400 + random.below(200) : null;
+    const requested = random.chance(0.8) ? 400 + random.below(200) : null;
     // A message has to name a ceiling.
-    const maxTokens = wanted ?? (surface === "messages" ? DEFAULT_CEILING : null);
+    const maxTokens = requested ?? (surface === "messages" ? DEFAULT_CEILING : null);
     const about = { model: model.id, prompt: `${name} ${prompt}`, stream, maxTokens };
-    const body = JSON.stringify(LANGUAGES[surface].ask(about));
+    const body = JSON.stringify(LANGUAGES[surface].requestBody(about));
     const blocks = isFree ? random.pick(NETWORKS) : [];
-    const ask: Asked = {
+    const request: SimulatedRequest = {
       name,
       key,
       chain: this.holders.chainOf(key),
@@ -386,15 +393,15 @@ class World {
       answer: null,
       words: 0,
       firstWordMs: null,
-      heardMs: 0,
+      answeredMs: 0,
       mayBeLost: false,
     };
-    auditor.asks.push(ask);
-    this.asking.add(ask);
+    auditor.asks.push(request);
+    this.asking.add(request);
     const { clock, generate } = this.life!;
-    const client = new Client(ask, random, clock, auditor);
+    const client = new Client(request, random, clock, auditor);
     const refused = client.send(body, blocks, generate);
-    if (this.rushing !== null) void refused.then(() => this.comeBack(ask, clock));
+    if (this.rushing !== null) void refused.then(() => this.comeBack(request, clock));
   }
 
   private changeLimits(random: Random): void {
@@ -411,7 +418,7 @@ class World {
     if (dice < 0.12) {
       const key = random.chance(0.5) ? this.holders.pick(random) : null;
       for (let asks = 1 + random.below(4); asks > 0; asks--)
-        this.ask(key ?? this.holders.pick(random), random, random.chance(0.7));
+        this.startRequest(key ?? this.holders.pick(random), random, random.chance(0.7));
     } else if (dice < 0.14) await this.holders.rotate(random, this.time);
     else if (dice < 0.15) await this.holders.revise(random, this.time);
     else if (dice < 0.17) this.verify(random.pick(FREE_HOSTS), true);
@@ -427,13 +434,13 @@ class World {
   }
 
   /** Clients that are told how long to wait come back then, to the moment, or a little too soon. */
-  private comeBack({ key, draws, error, retryAfterS }: Asked, clock: Clock): void {
+  private comeBack({ key, draws, error, retryAfterS }: SimulatedRequest, clock: Clock): void {
     const random = this.rushing!;
     if (error !== "rate_limited" || retryAfterS === null || !random.chance(0.5)) return;
     const tooSoonMs = random.chance(0.5) ? random.below(1_000) : 0;
     clock.after(retryAfterS * 1_000 - tooSoonMs, () => {
       // With the limits that it has by then.
-      if (!this.isEnding) this.ask(this.holders.latest(key), random, draws !== null);
+      if (!this.isEnding) this.startRequest(this.holders.latest(key), random, draws !== null);
     });
   }
 
@@ -450,7 +457,7 @@ class World {
       this.auditor.judgeCredited(balance, credited);
       check(counter.spent + counter.held <= credited, `${balance} is overspent`);
     }
-    if (this.changing !== null) this.takes.look(ledger, this.asking, this.time.now(), this.time.elapsedMs());
+    if (this.changing !== null) this.takes.check(ledger, this.asking, this.time.now(), this.time.elapsedMs());
   }
 
   /** What counters hold is what open requests hold of them, however those grew and shrank. */

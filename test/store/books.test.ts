@@ -56,9 +56,9 @@ test("the database keeps up where a thousand requests end in each turn of the lo
 
 test("a database that refuses is asked twice a second, however many ends come", async () => {
   const clock = new ManualClock();
-  let asked = 0;
+  let reads = 0;
   const apply = async () => {
-    asked += 1;
+    reads += 1;
     throw new Error("SQLITE_FULL");
   };
   const books = await booksOn(clock, { store: { ...NO_STORE, apply }, onFault() {} });
@@ -67,17 +67,17 @@ test("a database that refuses is asked twice a second, however many ends come", 
     await books.journal.flushed();
     clock.advance(1);
   }
-  expect(asked).toBeGreaterThanOrEqual(6);
-  expect(asked).toBeLessThanOrEqual(7);
+  expect(reads).toBeGreaterThanOrEqual(6);
+  expect(reads).toBeLessThanOrEqual(7);
 });
 
 test("a file of the journal is kept until the database has come through with what stands in it", async () => {
   const clock = new ManualClock();
   const disk = new SimulatedDisk();
   let through = false;
-  let asked = 0;
+  let reads = 0;
   const checkpoint = async () => {
-    asked += 1;
+    reads += 1;
     return through;
   };
   const books = await booksOn(clock, { disk, store: { ...NO_STORE, checkpoint }, journalFileBytes: 1 });
@@ -86,7 +86,7 @@ test("a file of the journal is kept until the database has come through with wha
   books.journal.append(end(1));
   await books.journal.flushed();
   await passed(clock, 5);
-  expect(asked).toBeGreaterThan(1);
+  expect(reads).toBeGreaterThan(1);
   expect(journalFiles(disk)).toContain(first);
   through = true;
   await passed(clock, 2);

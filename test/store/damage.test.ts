@@ -65,7 +65,7 @@ const zeros = (from: string, to: string) => (content: Buffer) =>
   void content.fill(0, lineOf(content, from).start + 10, lineOf(content, to).end - 10);
 
 async function start(disk: SimulatedDisk, store: LedgerStore) {
-  const told = { damages: [] as Damage[], cutShort: [] as CutShort[], recovered: 0 };
+  const reported = { damages: [] as Damage[], cutShort: [] as CutShort[], recovered: 0 };
   const books = await JournalBooks.open(
     {
       disk,
@@ -76,16 +76,16 @@ async function start(disk: SimulatedDisk, store: LedgerStore) {
       writeOffTokens: 50,
       defer: queueMicrotask,
       recoveredBody: () => RECOVERED,
-      onRecovered: (orphans) => void (told.recovered = orphans),
-      onDamaged: (damage) => void told.damages.push(damage),
-      onCutShort: (cutShort) => void told.cutShort.push(cutShort),
+      onRecovered: (orphans) => void (reported.recovered = orphans),
+      onDamaged: (damage) => void reported.damages.push(damage),
+      onCutShort: (cutShort) => void reported.cutShort.push(cutShort),
       onFault(error) {
         throw error;
       },
     },
     store.reached(),
   );
-  return { books, ...told, recovered: told.recovered };
+  return { books, ...reported, recovered: reported.recovered };
 }
 
 const bookedIn = (store: LedgerStore): string[] =>

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { closeGoneNodes } from "../../src/store/nodes/postgres-registry.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
-const LOOK_MS = 5_000;
+const CHECK_MS = 5_000;
 /** Until the third look in a row, the nodes that renew after an outage have done so. */
-const SURE_MS = 3 * LOOK_MS;
+const SURE_MS = 3 * CHECK_MS;
 
 function watch() {
   const clock = new ManualClock();
@@ -26,8 +26,8 @@ function watch() {
     log: () => {},
   });
   const pass = async (ms: number) => {
-    for (let passed = 0; passed < ms; passed += LOOK_MS) {
-      clock.advance(LOOK_MS);
+    for (let passed = 0; passed < ms; passed += CHECK_MS) {
+      clock.advance(CHECK_MS);
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
@@ -40,7 +40,7 @@ test("nodes that are gone are closed, again and again", async () => {
   await pass(SURE_MS);
   expect(closed).toEqual(["a", "b"]);
   state.gone = ["c"];
-  await pass(LOOK_MS);
+  await pass(CHECK_MS);
   expect(closed).toEqual(["a", "b", "c"]);
 });
 
@@ -48,12 +48,12 @@ test("after an outage nobody is closed before everybody could renew the lease", 
   const { state, closed, pass } = watch();
   await pass(SURE_MS);
   state.usable = false;
-  await pass(LOOK_MS);
+  await pass(CHECK_MS);
   state.usable = true;
   state.gone = ["about to renew"];
-  await pass(SURE_MS - LOOK_MS);
+  await pass(SURE_MS - CHECK_MS);
   expect(closed).toEqual([]);
-  await pass(LOOK_MS);
+  await pass(CHECK_MS);
   expect(closed).toHaveLength(1);
 });
 
@@ -63,7 +63,7 @@ test("what fails is tried again, and a stop is one", async () => {
   state.fails = true;
   await pass(SURE_MS);
   state.fails = false;
-  await pass(LOOK_MS);
+  await pass(CHECK_MS);
   expect(closed).toEqual(["a"]);
   stop();
   expect(clock.pending).toBe(0);

@@ -33,9 +33,9 @@ async function written(records: readonly LedgerRecord[]): Promise<number[]> {
     journal.append(record);
     await journal.flushed();
   }
-  const places = journal.unapplied(records.length).map(({ bytes }) => bytes);
+  const offsets = journal.unapplied(records.length).map(({ bytes }) => bytes);
   await journal.close();
-  return places;
+  return offsets;
 }
 
 const receipts = (from: number, to: number) =>

@@ -17,10 +17,10 @@ import { end } from "./end-record.ts";
 function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000, relaxed = false) {
   const turns: (() => void)[] = [];
   const retries: (() => void)[] = [];
-  const told: (string | null)[] = [];
+  const reported: (string | null)[] = [];
   const journal = new DurableJournal({
     disk,
-    onDisk: (failure) => told.push(failure),
+    onDisk: (failure) => reported.push(failure),
     firstFile,
     fileBytes,
     relaxed,
@@ -39,7 +39,7 @@ function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000, re
     await turn();
     expect(await flushed).toBe(true);
   };
-  return { journal, turn, retry, written, told };
+  return { journal, turn, retry, written, reported };
 }
 
 /**
@@ -113,7 +113,7 @@ describe("a disk that refuses", () => {
     "%s: waiters hear no, nothing is lost, and it goes on by itself",
     async (mood) => {
       const disk = new SimulatedDisk();
-      const { journal, turn, retry, told } = journalOn(disk);
+      const { journal, turn, retry, reported } = journalOn(disk);
       const before = journal.durable(journal.append(end("before")));
       await turn();
       expect(await before).toBe(true);
@@ -127,11 +127,11 @@ describe("a disk that refuses", () => {
 
       retry();
       await turn();
-      expect(told).toEqual([expect.any(String)]);
+      expect(reported).toEqual([expect.any(String)]);
       disk.mood = "fine";
       retry();
       await turn();
-      expect([journal.healthy, told]).toEqual([true, [expect.any(String), null]]);
+      expect([journal.healthy, reported]).toEqual([true, [expect.any(String), null]]);
       expect(receiptsOn(disk)).toEqual(["rcpt_before", "rcpt_refused", "rcpt_meanwhile"]);
       expect(journal.unapplied(10).map(({ record }) => record.receipt)).toEqual([
         "rcpt_before",
@@ -308,14 +308,14 @@ test("records are read back with the places where they end, in any script and of
 describe("relaxed", () => {
   /** Counts what it is asked; its syncs come back when they are told to. */
   const countingDisk = () => {
-    const asked = { writes: 0, syncs: 0 };
+    const calls = { writes: 0, syncs: 0 };
     const syncs: PromiseWithResolvers<void>[] = [];
     const file = {
-      write: () => void asked.writes++,
+      write: () => void calls.writes++,
       truncate: () => {},
       close: () => {},
       sync() {
-        asked.syncs += 1;
+        calls.syncs += 1;
         const sync = Promise.withResolvers<void>();
         syncs.push(sync);
         return sync.promise;
@@ -342,22 +342,22 @@ describe("relaxed", () => {
       defer: (go) => turns.push(go),
       after: (_ms, go) => timers.push(go),
     });
-    return { journal, asked, syncs, turn: () => run(turns), later: () => run(timers) };
+    return { journal, calls, syncs, turn: () => run(turns), later: () => run(timers) };
   };
 
   test("it answers once it is written, and syncs a second later what was written until then", async () => {
-    const { journal, asked, syncs, turn, later } = countingDisk();
+    const { journal, calls, syncs, turn, later } = countingDisk();
     const first = journal.durable(journal.append(end("a")));
-    expect(asked).toEqual({ writes: 0, syncs: 0 });
+    expect(calls).toEqual({ writes: 0, syncs: 0 });
     turn();
     expect(await first).toBe(true);
     const second = journal.durable(journal.append(end("b")));
     turn();
     expect(await second).toBe(true);
-    expect(asked).toEqual({ writes: 2, syncs: 0 });
+    expect(calls).toEqual({ writes: 2, syncs: 0 });
     later();
     turn();
-    expect(asked.syncs).toBe(1);
+    expect(calls.syncs).toBe(1);
     expect(journal.unappliedCount).toBe(0);
     syncs[0]!.resolve();
     await Promise.resolve();
@@ -397,29 +397,29 @@ describe("relaxed", () => {
   });
 
   test("who needs more than that waits for no second, but for a sync", async () => {
-    const { journal, asked, syncs, turn } = countingDisk();
+    const { journal, calls, syncs, turn } = countingDisk();
     void journal.durable(journal.append(end("a")));
     turn();
     const flushed = journal.flushed();
     turn();
-    expect(asked.syncs).toBe(1);
+    expect(calls.syncs).toBe(1);
     syncs[0]!.resolve();
     expect(await flushed).toBe(true);
   });
 
   test("it closes only when everything is synced", async () => {
-    const { journal, asked, syncs, turn } = countingDisk();
+    const { journal, calls, syncs, turn } = countingDisk();
     void journal.durable(journal.append(end("a")));
     turn();
     const closed = journal.close();
     turn();
-    expect(asked.syncs).toBe(1);
+    expect(calls.syncs).toBe(1);
     syncs[0]!.resolve();
     await closed;
   });
 
   test("what it could not sync it writes again, and takes nothing new until then", async () => {
-    const { journal, asked, syncs, turn, later } = countingDisk();
+    const { journal, calls, syncs, turn, later } = countingDisk();
     const answered = journal.durable(journal.append(end("a")));
     turn();
     expect(await answered).toBe(true);
@@ -432,7 +432,7 @@ describe("relaxed", () => {
     expect(await journal.durable(journal.append(end("b")))).toBe(false);
     later();
     turn();
-    expect(asked).toEqual({ writes: 2, syncs: 2 });
+    expect(calls).toEqual({ writes: 2, syncs: 2 });
     syncs[1]!.resolve();
     await Promise.resolve();
     expect(journal.healthy).toBe(true);

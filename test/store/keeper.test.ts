@@ -196,8 +196,8 @@ test("a change of a key is answered once every node has noticed it", async () =>
   const path = folder();
   await keep(path);
   const other = link(path);
-  const heard: KeeperAnnouncement[] = [];
-  other.listen((announcement) => heard.push(announcement));
+  const received: KeeperAnnouncement[] = [];
+  other.listen((announcement) => received.push(announcement));
   const life = await other.keeper.join("n1");
   expect(await other.keeper.renew("n1", life.epoch, life.seen)).toEqual([]);
   const noticed = gate();
@@ -210,7 +210,7 @@ test("a change of a key is answered once every node has noticed it", async () =>
   });
   await keys.addBalance(BALANCE, key());
   const changed = keys.changeKey("key_1" as KeyId, (now) => ({ key: { ...now, state: "revoked" } }));
-  await until(() => versions.length === 1 && heard.some(({ kind }) => kind === "changed"));
+  await until(() => versions.length === 1 && received.some(({ kind }) => kind === "changed"));
   expect(await other.keeper.unseen(versions[0]!)).toBe(true);
   const [change] = await other.keeper.renew("n1", life.epoch, life.seen);
   expect(change).toMatchObject({ key: key().hash, balance: BALANCE.id });
@@ -243,16 +243,16 @@ test("what was under way when the keeper died may have happened, and is told so"
   ends.push(() => silent.close());
   const node = new KeeperLink(path, systemClock, () => {});
   ends.push(() => node.close());
-  const asked = node.keeper.list();
+  const listing = node.keeper.list();
   silent.on("connection", (socket) => void socket.once("data", () => socket.destroy()));
-  await expect(asked).rejects.toThrow(StoreUnreachable);
+  await expect(listing).rejects.toThrow(StoreUnreachable);
 });
 
 test("a keeper that is busy is waited for longer while its node starts", async () => {
   const clock = new ManualClock();
   const node = new KeeperLink(join(folder(), "keeper.sock"), clock, () => {});
   ends.push(() => node.close());
-  const asked = () => {
+  const outcome = () => {
     let isGivenUp = false;
     void node.keeper.list().catch(() => {
       isGivenUp = true;
@@ -263,10 +263,10 @@ test("a keeper that is busy is waited for longer while its node starts", async (
       return isGivenUp;
     };
   };
-  const starting = asked();
+  const starting = outcome();
   expect([await starting(59_999), await starting(1)]).toEqual([false, true]);
   node.started();
-  const serving = asked();
+  const serving = outcome();
   expect([await serving(4_999), await serving(1)]).toEqual([false, true]);
 });
 

@@ -250,9 +250,9 @@ describe("suspension", () => {
   test("for several reasons lasts until each is lifted, and the gravest is told", async () => {
     const deps = openDeps();
     const { balanceId: id } = (await done(setUp(deps, {}))).key;
-    const told: unknown[] = [];
+    const notified: unknown[] = [];
     const then = async (reason: SuspensionReason | null, lifted: SuspensionReason | null = null) =>
-      told.push((await suspend(deps, id, reason, lifted))!.suspended, await reasonOf(deps, id));
+      notified.push((await suspend(deps, id, reason, lifted))!.suspended, await reasonOf(deps, id));
     await then("acceptable_use");
     await then("chargeback");
     await then("chargeback");
@@ -269,7 +269,7 @@ describe("suspension", () => {
       "sanctions",
       null,
     ];
-    expect(told).toEqual(expected.flatMap((one) => [one, one]));
+    expect(notified).toEqual(expected.flatMap((one) => [one, one]));
   });
 
   test("by the operator is not lifted by the gateway, which suspended for the same reason", async () => {

@@ -18,7 +18,7 @@ import { keyOf } from "../fakes/key.ts";
 
 /** The disk's syncs, which end when the test says so. */
 const syncs: { file: number; end: (error: Error | null) => void }[] = [];
-const told: string[] = [];
+const reported: string[] = [];
 let folder: string;
 let log: LogSync;
 let store: SqlKeyStore;
@@ -26,13 +26,13 @@ let isThere: (id: BalanceId) => boolean;
 let close: () => void;
 beforeEach(() => {
   syncs.length = 0;
-  told.length = 0;
+  reported.length = 0;
   folder = mkdtempSync(join(tmpdir(), "log-"));
   const path = join(folder, "gateway.sqlite");
   const db = openDatabase(path, "NORMAL");
   log = new LogSync(
     path,
-    (error) => told.push(error.message),
+    (error) => reported.push(error.message),
     (file, end) => void syncs.push({ file, end }),
   );
   store = new SqlKeyStore(new SqliteDatabase(db, () => log.durable()), new ManualClock());
@@ -115,9 +115,9 @@ test("after a sync that failed nothing is acknowledged any more, whatever the ne
   const three = setUp();
   await turn();
   expect([three.state(), syncs.length]).toEqual(["unreachable", 1]);
-  expect(told).toHaveLength(1);
-  expect(told[0]).toContain("EIO");
-  expect(told[0]).toContain("until the gateway is started again");
+  expect(reported).toHaveLength(1);
+  expect(reported[0]).toContain("EIO");
+  expect(reported[0]).toContain("until the gateway is started again");
 });
 
 test("what is refused writes nothing, and waits for nothing", async () => {
@@ -134,7 +134,7 @@ test("a log that begins again is the same file", async () => {
   const synced: number[] = [];
   const real = new LogSync(
     path,
-    (error) => told.push(error.message),
+    (error) => reported.push(error.message),
     (file, done) => {
       synced.push(fstatSync(file).ino);
       fdatasync(file, done);

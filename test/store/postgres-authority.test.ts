@@ -31,7 +31,7 @@ test("what is stated again and again while PostgreSQL hangs is settled once, as 
       await outage.passed;
       return Array.from({ length: 256 }, () => ({}) as Grant);
     },
-    say() {},
+    log() {},
   };
   const authority = new PostgresAuthority(postgres as unknown as Postgres);
   const answers: Promise<Grant>[] = [];

@@ -22,11 +22,11 @@ const end = (name: string) => ({ kind: "terminal", receipt: name, body: "{}" }) 
 /** A journal on a PostgreSQL whose answers the test gives. */
 function fixture() {
   const clock = new ManualClock();
-  const asked: { batch: CommitBatch; answer: PromiseWithResolvers<void> }[] = [];
+  const requested: { batch: CommitBatch; answer: PromiseWithResolvers<void> }[] = [];
   const journal = new PostgresJournal({
     commit(batch) {
       const answer = Promise.withResolvers<void>();
-      asked.push({ batch, answer });
+      requested.push({ batch, answer });
       return answer.promise;
     },
     clock,
@@ -36,21 +36,21 @@ function fixture() {
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
   return {
     clock,
-    asked,
+    requested,
     journal,
     turn,
     append: (record: LedgerRecord) => journal.append(record),
     async commits() {
       await turn();
-      asked.at(-1)!.answer.resolve();
+      requested.at(-1)!.answer.resolve();
       await turn();
     },
     async fails(error: Error = new Error("away")) {
       await turn();
-      asked.at(-1)!.answer.reject(error);
+      requested.at(-1)!.answer.reject(error);
       await turn();
     },
-    last: () => summary(asked.at(-1)!.batch),
+    last: () => summary(requested.at(-1)!.batch),
   };
 }
 
@@ -81,7 +81,7 @@ describe("what a transaction says", () => {
   });
 
   test("a hold that says who answers takes the place of the one that did not", async () => {
-    const { append, journal, commits, asked, last } = fixture();
+    const { append, journal, commits, requested, last } = fixture();
     append(hold("a"));
     journal.schedule();
     await commits();
@@ -90,7 +90,7 @@ describe("what a transaction says", () => {
     journal.schedule();
     await commits();
     expect(last()).toEqual({ ...NOTHING, holds: ["a 100 7"] });
-    expect(asked.at(-1)!.batch.holds[0]!.text).toContain('"served":{"model":"m","host":"h"}');
+    expect(requested.at(-1)!.batch.holds[0]!.text).toContain('"served":{"model":"m","host":"h"}');
   });
 
   test("what begins and ends meanwhile is its end alone", async () => {
@@ -103,12 +103,12 @@ describe("what a transaction says", () => {
   });
 
   test("the hold of a request that is not streamed is not said, and needs no transaction", async () => {
-    const { append, journal, commits, last, asked, turn } = fixture();
+    const { append, journal, commits, last, requested, turn } = fixture();
     const held = append(hold("a", false));
     const durable = journal.durable(held);
     await turn();
     expect(await durable).toBe(true);
-    expect(asked).toHaveLength(0);
+    expect(requested).toHaveLength(0);
     append(end("a"));
     journal.schedule();
     await commits();
@@ -116,7 +116,7 @@ describe("what a transaction says", () => {
   });
 
   test("one is under way at a time, and the next takes along all that came meanwhile", async () => {
-    const { append, journal, commits, last, asked } = fixture();
+    const { append, journal, commits, last, requested } = fixture();
     append(hold("a"));
     journal.schedule();
     await commits();
@@ -128,7 +128,7 @@ describe("what a transaction says", () => {
       return journal.durable(append(end(name)));
     });
     await commits();
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     expect(last()).toEqual({ holds: ["b 100 0"], moved: [], ends: ["a", "c", "d", "e"], closed: ["a"] });
     expect(await Promise.all(answers)).toEqual([true, true, true]);
     expect(journal.undurable).toBe(0);
@@ -137,14 +137,14 @@ describe("what a transaction says", () => {
 
 describe("while PostgreSQL does not commit", () => {
   test("whoever waits goes on waiting, and what came meanwhile goes along", async () => {
-    const { append, journal, commits, fails, last, clock, asked } = fixture();
+    const { append, journal, commits, fails, last, clock, requested } = fixture();
     const first = journal.durable(append(end("a")));
     await fails();
     expect(journal.healthy).toBe(true);
     const second = journal.durable(append(end("b")));
     clock.advance(100);
     await commits();
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     expect(last()).toEqual({ ...NOTHING, ends: ["a", "b"] });
     expect([await first, await second]).toEqual([true, true]);
   });
@@ -203,7 +203,7 @@ describe("while PostgreSQL does not commit", () => {
 });
 
 test("a node that was closed acknowledges nothing any more, and asks nothing", async () => {
-  const { append, journal, fails, clock, asked, turn } = fixture();
+  const { append, journal, fails, clock, requested, turn } = fixture();
   const waiting = journal.durable(append(end("a")));
   await fails(new EpochFenced("closed"));
   expect(await waiting).toBe(false);
@@ -211,11 +211,11 @@ test("a node that was closed acknowledges nothing any more, and asks nothing", a
   expect(await journal.durable(append(end("b")))).toBe(false);
   clock.advance(60_000);
   await turn();
-  expect(asked).toHaveLength(1);
+  expect(requested).toHaveLength(1);
 });
 
 test("one that has ended does not try again what was under way", async () => {
-  const { append, journal, fails, clock, asked, turn } = fixture();
+  const { append, journal, fails, clock, requested, turn } = fixture();
   append(end("a"));
   journal.schedule();
   await turn();
@@ -223,11 +223,11 @@ test("one that has ended does not try again what was under way", async () => {
   await fails();
   clock.advance(60_000);
   await turn();
-  expect(asked).toHaveLength(1);
+  expect(requested).toHaveLength(1);
 });
 
 describe("when more waits than one transaction takes", () => {
-  const told = (waiting: (true | Promise<boolean>)[]) => {
+  const outcomes = (waiting: (true | Promise<boolean>)[]) => {
     const words: (boolean | null)[] = waiting.map(() => null);
     for (const [index, one] of waiting.entries())
       void Promise.resolve(one).then((durable) => (words[index] = durable));
@@ -236,12 +236,12 @@ describe("when more waits than one transaction takes", () => {
 
   test("each hears of its own transaction, although more and more come", async () => {
     const { append, journal, commits } = fixture();
-    const ask = (name: string) => journal.durable(append(end(name)));
-    const words = told(Array.from({ length: 2_500 }, (_, n) => ask(`a${n}`)));
+    const durable = (name: string) => journal.durable(append(end(name)));
+    const words = outcomes(Array.from({ length: 2_500 }, (_, n) => durable(`a${n}`)));
     for (let committed = 1_000; committed <= 2_000; committed += 1_000) {
       await commits();
       expect(words.filter((durable) => durable === true)).toHaveLength(committed);
-      for (let n = 0; n < 1_000; n++) void ask(`b${committed} ${n}`);
+      for (let n = 0; n < 1_000; n++) void durable(`b${committed} ${n}`);
     }
   });
 
@@ -249,9 +249,9 @@ describe("when more waits than one transaction takes", () => {
     const { append, journal, commits, fails, clock } = fixture();
     append(hold("unstreamed", false));
     const first = Array.from({ length: 300 }, (_, n) => append(end(`a${n}`)));
-    const words = told(first.map((sequence) => journal.durable(sequence)));
+    const words = outcomes(first.map((sequence) => journal.durable(sequence)));
     const late = Array.from({ length: 1_500 }, (_, n) => append(end(`b${n}`)));
-    const lateWords = told(late.map((sequence) => journal.durable(sequence)));
+    const lateWords = outcomes(late.map((sequence) => journal.durable(sequence)));
     await commits();
     await fails();
     clock.advance(10_000);

@@ -174,8 +174,8 @@ describe("a process that is killed while it deletes", () => {
       const child = Bun.spawn([process.execPath, join(import.meta.dir, "folding.ts"), path, String(before)], {
         stdout: "pipe",
       });
-      let said = 0;
-      for await (const _ of child.stdout) if (++said === slices) break;
+      let logged = 0;
+      for await (const _ of child.stdout) if (++logged === slices) break;
       child.kill("SIGKILL");
       await child.exited;
       expect(store.audit()).toEqual(audit);
@@ -191,20 +191,20 @@ describe("a process that is killed while it deletes", () => {
 describe("retention", () => {
   function fixture(keepDays: number | null) {
     const clock = new ManualClock(START);
-    const asked: number[] = [];
-    const told: (number | string)[] = [];
+    const requested: number[] = [];
+    const reported: (number | string)[] = [];
     const kept = { keepDays, slices: [] as (number | Error)[] };
     const retention = new Retention({
       clock,
       keepDays: () => kept.keepDays,
       fold: async (before) => {
-        asked.push((clock.now() - before) / DAY_MS);
+        requested.push((clock.now() - before) / DAY_MS);
         const some = kept.slices.shift() ?? 0;
         if (some instanceof Error) throw some;
         return some;
       },
-      onDeleted: (receipts) => told.push(receipts),
-      onFault: (error) => told.push(String(error)),
+      onDeleted: (receipts) => reported.push(receipts),
+      onFault: (error) => reported.push(String(error)),
     });
     const pass = async (ms: number) => {
       // Each slice is awaited before the timer of the next is set.
@@ -213,44 +213,44 @@ describe("retention", () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     };
-    return { clock, asked, told, kept, retention, pass };
+    return { clock, requested, reported, kept, retention, pass };
   }
 
   test("deletes slice after slice while there is something, says how many went, and looks again after an hour", async () => {
-    const { asked, told, kept, pass } = fixture(31);
+    const { requested, reported, kept, pass } = fixture(31);
     kept.slices.push(64, 64, 10);
     await pass(70_000);
-    expect(asked).toEqual([31, 31, 31, 31]);
-    expect(told).toEqual([138]);
+    expect(requested).toEqual([31, 31, 31, 31]);
+    expect(reported).toEqual([138]);
     await pass(HOUR_MS);
-    expect(asked).toHaveLength(5);
-    expect(told).toEqual([138]);
+    expect(requested).toHaveLength(5);
+    expect(reported).toEqual([138]);
   });
 
   test("deletes nothing unless it is told to, and heeds a change of the setting", async () => {
-    const { asked, kept, pass } = fixture(null);
+    const { requested, kept, pass } = fixture(null);
     await pass(3 * HOUR_MS);
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     kept.keepDays = 400;
     await pass(HOUR_MS);
-    expect(asked).toEqual([400]);
+    expect(requested).toEqual([400]);
   });
 
   test("a database that refuses is asked again an hour later", async () => {
-    const { asked, told, kept, pass } = fixture(31);
+    const { requested, reported, kept, pass } = fixture(31);
     kept.slices.push(64, new Error("disk is full"), 5);
     await pass(70_000);
-    expect(told).toEqual(["Error: disk is full", 64]);
+    expect(reported).toEqual(["Error: disk is full", 64]);
     await pass(HOUR_MS);
-    expect(told).toEqual(["Error: disk is full", 64, 5]);
-    expect(asked).toHaveLength(4);
+    expect(reported).toEqual(["Error: disk is full", 64, 5]);
+    expect(requested).toHaveLength(4);
   });
 
   test("ends with the gateway", async () => {
-    const { clock, asked, retention, pass } = fixture(31);
+    const { clock, requested, retention, pass } = fixture(31);
     await retention.stop();
     await pass(2 * HOUR_MS);
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     expect(clock.pending).toBe(0);
   });
 });

@@ -4,7 +4,7 @@ import { rankSpending, type SpendingGroup } from "../../src/store/usage/spending
 
 const HOUR = 3_600_000;
 
-const group = (told: Partial<SpendingGroup> = {}): SpendingGroup => ({
+const group = (more: Partial<SpendingGroup> = {}): SpendingGroup => ({
   start: 0,
   balanceId: "bal_a",
   keyId: "key_a",
@@ -15,7 +15,7 @@ const group = (told: Partial<SpendingGroup> = {}): SpendingGroup => ({
   charged: 10,
   input: 6,
   output: 4,
-  ...told,
+  ...more,
 });
 
 describe("what everybody used", () => {

@@ -22,13 +22,13 @@ const BALANCE = "bal_1" as BalanceId;
 function keeper() {
   const db = openDatabase(":memory:");
   const clock = new ManualClock(0);
-  const asked: string[] = [];
+  const calls: string[] = [];
   const registry = new SqliteRegistry(db, clock, () => {});
   const authority = new SqliteAuthority(
     db,
     clock,
     () => registry.alive(),
-    (asker, { counter, inquiry }) => void asked.push(`${asker} ${counter} ${inquiry}`),
+    (asker, { counter, inquiry }) => void calls.push(`${asker} ${counter} ${inquiry}`),
   );
   const store = new LedgerStore(db);
   return {
@@ -39,7 +39,7 @@ function keeper() {
     store,
     ledger: new NodeLedger(db, store),
     shared: new KeeperLedgerStore(db, new SqliteDatabase(db), { fold: async () => 0 }),
-    asked,
+    calls,
     reserved: () =>
       db.query<{ reserved: number }, [string]>("SELECT reserved FROM counters WHERE id = ?").get(CAP)
         ?.reserved ?? 0,
@@ -92,7 +92,7 @@ test("says the same as the Authority in memory, whatever is stated in whatever o
   for (let number = 1; number <= 1_000; number++) {
     const name = random.pick(names);
     const at = used.get(name) ?? 0;
-    const said = statement(name, {
+    const stated = statement(name, {
       number: random.chance(0.9) ? number : Math.max(1, number - 4),
       used: at,
       needed: at + random.below(200),
@@ -101,8 +101,8 @@ test("says the same as the Authority in memory, whatever is stated in whatever o
       heard: random.below(latest + 1),
       inquiry: latest + random.below(3),
     });
-    const grant = settle(name, said);
-    expect(grant).toEqual(memory.settle(said));
+    const grant = settle(name, stated);
+    expect(grant).toEqual(memory.settle(stated));
     latest = grant.inquiry;
     used.set(name, random.below(grant.granted + 1));
   }
@@ -119,8 +119,8 @@ test("a counter that a node retires is spent by others, once all is shipped that
   expect(state(1, 0, 600)).toMatchObject({ granted: 600 });
   expect(state(2, 400, 400, true).retired).toBeUndefined();
   expect(rows()).toEqual([{ granted: 400, shipped: 0 }]);
-  const { record, ...place } = charged(400, 1);
-  ledger.ship("n0", epoch, [{ record: { ...record, counters: [counter] }, ...place }]);
+  const { record, ...position } = charged(400, 1);
+  ledger.ship("n0", epoch, [{ record: { ...record, counters: [counter] }, ...position }]);
   expect(state(3, 400, 400, true)).toMatchObject({ granted: 0, retired: true });
   expect(rows()).toEqual([]);
   // Its answer is lost, and an earlier statement is late.
@@ -241,14 +241,14 @@ test("credit that comes meanwhile covers a claim", async () => {
 });
 
 test("who runs short asks the others for what they do not use, and those that missed it find it", () => {
-  const { join, settle, asked, authority, clock } = keeper();
+  const { join, settle, calls, authority, clock } = keeper();
   for (const name of ["n0", "n1"]) join(name);
   settle("n0", { requested: 1_000 });
   expect(settle("n1", { needed: 500, requested: 500, inquiry: 1 })).toMatchObject({
     spare: 1_000,
     answered: 0,
   });
-  expect(asked).toEqual([`n1 ${CAP} 1`]);
+  expect(calls).toEqual([`n1 ${CAP} 1`]);
   expect([authority.inquiries("n0"), authority.inquiries("n1")]).toMatchObject([[{ inquiry: 1 }], []]);
   settle("n0", { number: 2, used: 700, requested: 700, heard: 1 });
   expect(authority.inquiries("n0")).toEqual([]);

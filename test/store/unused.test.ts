@@ -8,7 +8,7 @@ import { ManualClock } from "../fakes/clock.ts";
 test("a store that refused is asked again soon, and from where it was", async () => {
   const clock = new ManualClock();
   const faults: unknown[] = [];
-  const asked: string[] = [];
+  const queries: string[] = [];
   const pages: (RemovedUnused | Error)[] = [
     { balances: [], keys: [], next: { createdAt: 1 as EpochMs, id: "bal_1" as BalanceId } },
     new Error("the database restarts"),
@@ -19,7 +19,7 @@ test("a store that refused is asked again soon, and from where it was", async ()
     days: () => 30,
     store: {
       async removeUnused(_: EpochMs, from: BalanceCursor) {
-        asked.push(from.id);
+        queries.push(from.id);
         const page = pages.shift()!;
         if (page instanceof Error) throw page;
         return page;
@@ -37,7 +37,7 @@ test("a store that refused is asked again soon, and from where it was", async ()
   await pass(5 * MINUTE_MS);
   await pass(MINUTE_MS);
   await pass(MINUTE_MS);
-  expect(asked).toEqual(["", "bal_1", "bal_1"]);
+  expect(queries).toEqual(["", "bal_1", "bal_1"]);
   expect(faults).toHaveLength(1);
   await removal.stop();
 });

@@ -3,7 +3,7 @@ import { sumUsage, type UsageRow, type UsageSplit } from "../../src/store/usage/
 
 const HOUR = 3_600_000;
 
-interface Told {
+interface RowParts {
   readonly at?: number;
   readonly key?: string;
   readonly state?: string;
@@ -14,18 +14,18 @@ interface Told {
   readonly attempts?: readonly [string, string][];
 }
 
-const row = (told: Told = {}): UsageRow => ({
-  at: told.at ?? 0,
-  keyId: told.key ?? "key_a",
-  state: told.state ?? "settled",
-  charged: told.charged ?? 10,
+const row = (parts: RowParts = {}): UsageRow => ({
+  at: parts.at ?? 0,
+  keyId: parts.key ?? "key_a",
+  state: parts.state ?? "settled",
+  charged: parts.charged ?? 10,
   body: JSON.stringify({
-    model: told.model === undefined ? "a/m" : told.model,
+    model: parts.model === undefined ? "a/m" : parts.model,
     model_requested: "gateway/auto:fast",
-    host: told.host === undefined ? "h" : told.host,
-    attempts: (told.attempts ?? []).map(([host, outcome]) => ({ host, outcome })),
+    host: parts.host === undefined ? "h" : parts.host,
+    attempts: (parts.attempts ?? []).map(([host, outcome]) => ({ host, outcome })),
     tokens: { input: 3, cache_read: 2, cache_write: 1, output: 4 },
-    first_token_ms: told.firstTokenMs === undefined ? 100 : told.firstTokenMs,
+    first_token_ms: parts.firstTokenMs === undefined ? 100 : parts.firstTokenMs,
   }),
 });
 

@@ -1,4 +1,4 @@
-import type { Asked, Frame, Loose, OrderMachine } from "./event-order.ts";
+import type { Frame, Loose, OrderMachine, OrderOptions } from "./event-order.ts";
 
 /**
  * Chunks of a chat completion (platform.openai.com, "Chat completion chunk object"): each choice says its
@@ -13,14 +13,14 @@ export class ChatOrder implements OrderMachine {
   private ended: "no" | "done" | "error" = "no";
   private errors = 0;
 
-  constructor(private readonly asked: Asked) {}
+  constructor(private readonly expected: OrderOptions) {}
 
   take({ event, data }: Frame): void {
-    if (event !== null) this.say("an event has a name");
-    if (this.ended !== "no") this.say("something follows the end");
+    if (event !== null) this.report("an event has a name");
+    if (this.ended !== "no") this.report("something follows the end");
     if (data === "[DONE]") {
       this.ended = "done";
-      if (this.errors > 0) this.say("[DONE] after an error");
+      if (this.errors > 0) this.report("[DONE] after an error");
       return;
     }
     const chunk: Loose = JSON.parse(data);
@@ -31,47 +31,48 @@ export class ChatOrder implements OrderMachine {
     this.sameHead(chunk);
     for (const choice of chunk.choices) this.takeChoice(choice);
     if ("usage" in chunk && chunk.usage !== null) this.takeUsage(chunk);
-    else if (chunk.choices.length === 0) this.say("a chunk says nothing");
+    else if (chunk.choices.length === 0) this.report("a chunk says nothing");
   }
 
   end(): void {
     if (this.errors > 0) {
       const isOver =
         this.choices.size > 0 && [...this.choices.values()].every(({ reason }) => reason !== null);
-      if (!isOver) this.say('no chunk with finish_reason "error" after the error');
+      if (!isOver) this.report('no chunk with finish_reason "error" after the error');
       return;
     }
-    if (this.ended !== "done") this.say("no [DONE]");
-    if (this.choices.size === 0) this.say("no choice");
+    if (this.ended !== "done") this.report("no [DONE]");
+    if (this.choices.size === 0) this.report("no choice");
     for (const [index, choice] of this.choices) this.finished(index, choice);
-    if (this.asked.usage !== (this.usages === 1))
-      this.say(`${this.usages} usages, asked: ${this.asked.usage}`);
+    if (this.expected.usage !== (this.usages === 1))
+      this.report(`${this.usages} usages, asked: ${this.expected.usage}`);
   }
 
   private sameHead({ id, created, model }: Loose): void {
     const head = JSON.stringify({ id, created, model });
-    if ((this.head ??= head) !== head) this.say("id, created or model changes");
+    if ((this.head ??= head) !== head) this.report("id, created or model changes");
   }
 
   private takeUsage(chunk: Loose): void {
     this.usages += 1;
-    if (chunk.choices.length > 0) this.say("usage beside choices");
+    if (chunk.choices.length > 0) this.report("usage beside choices");
     for (const { reason } of this.choices.values())
-      if (reason === null) this.say("usage before the end of a choice");
+      if (reason === null) this.report("usage before the end of a choice");
   }
 
   private takeChoice({ index, delta, finish_reason: reason }: Loose): void {
     let choice = this.choices.get(index);
     if (choice === undefined) {
-      if (this.errors === 0 && delta.role !== "assistant") this.say("a choice does not begin with its role");
+      if (this.errors === 0 && delta.role !== "assistant")
+        this.report("a choice does not begin with its role");
       this.choices.set(index, (choice = { calls: [], reason: null }));
-    } else if (delta.role !== undefined) this.say("a role after the first chunk");
-    if (choice.reason !== null) this.say("a choice goes on after its end");
+    } else if (delta.role !== undefined) this.report("a role after the first chunk");
+    if (choice.reason !== null) this.report("a choice goes on after its end");
     for (const call of delta.tool_calls ?? []) this.takeCall(choice, call);
     if (reason === null) return;
     choice.reason = reason;
     if (reason === "error") {
-      if (this.errors === 0) this.say('finish_reason "error" without an error');
+      if (this.errors === 0) this.report('finish_reason "error" without an error');
       this.ended = "error";
     }
   }
@@ -80,23 +81,26 @@ export class ChatOrder implements OrderMachine {
     const words = call.function ?? call.custom ?? {};
     if (call.index === calls.length) {
       calls.push({ id: call.id });
-      if (typeof call.id !== "string" || call.id === "") this.say("a tool call begins without an id");
-      if (call.type !== "function" && call.type !== "custom") this.say("a tool call begins without a type");
-      if (typeof words.name !== "string" || words.name === "") this.say("a tool call begins without a name");
-      if (calls.filter(({ id }) => id === call.id).length > 1) this.say("two tool calls have one id");
+      if (typeof call.id !== "string" || call.id === "") this.report("a tool call begins without an id");
+      if (call.type !== "function" && call.type !== "custom")
+        this.report("a tool call begins without a type");
+      if (typeof words.name !== "string" || words.name === "")
+        this.report("a tool call begins without a name");
+      if (calls.filter(({ id }) => id === call.id).length > 1) this.report("two tool calls have one id");
       return;
     }
-    if (call.index !== calls.length - 1) this.say("a tool call goes on after the next one began");
-    if (call.id !== undefined || words.name !== undefined) this.say("a tool call says its id or name again");
+    if (call.index !== calls.length - 1) this.report("a tool call goes on after the next one began");
+    if (call.id !== undefined || words.name !== undefined)
+      this.report("a tool call says its id or name again");
   }
 
   private finished(index: number, { reason, calls }: Choice): void {
-    if (reason === null) this.say(`choice ${index} has no finish_reason`);
-    if (reason === "tool_calls" && calls.length === 0) this.say("finish_reason tool_calls without a call");
-    if (reason === "stop" && calls.length > 0) this.say("finish_reason stop after a tool call");
+    if (reason === null) this.report(`choice ${index} has no finish_reason`);
+    if (reason === "tool_calls" && calls.length === 0) this.report("finish_reason tool_calls without a call");
+    if (reason === "stop" && calls.length > 0) this.report("finish_reason stop after a tool call");
   }
 
-  private say(rule: string): void {
+  private report(rule: string): void {
     this.broken.push(rule);
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { contextLengths } from "../../src/surfaces/context-lengths.ts";
 
 /** As providers say it. */
-const SAID: [string, string, number | null, number | null][] = [
+const MESSAGES: [string, string, number | null, number | null][] = [
   ["Anthropic", "prompt is too long: 209321 tokens > 200000 maximum", 209_321, 200_000],
   [
     "Anthropic, with the ceiling",
@@ -88,7 +88,7 @@ const SAID: [string, string, number | null, number | null][] = [
   ["no number", "Your input exceeds the context window of this model.", null, null],
 ];
 
-test.each(SAID)("%s: %s", (_, sentence, tokens, most) => {
+test.each(MESSAGES)("%s: %s", (_, sentence, tokens, most) => {
   expect(contextLengths(sentence)).toEqual(most === null ? null : { tokens, most });
 });
 

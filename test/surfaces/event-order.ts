@@ -22,7 +22,7 @@ export interface Frame {
   readonly data: string;
 }
 
-export interface Asked {
+export interface OrderOptions {
   /** `stream_options.include_usage`. */
   readonly usage: boolean;
 }
@@ -30,15 +30,19 @@ export interface Asked {
 // biome-ignore lint/suspicious/noExplicitAny: frames are looked into freely; their shape is the schemas' to check.
 export type Loose = any;
 
-export function brokenRules(surface: SurfaceName, text: string, asked: Asked = { usage: false }): string[] {
-  const machine = MACHINES[surface](asked);
+export function brokenRules(
+  surface: SurfaceName,
+  text: string,
+  options: OrderOptions = { usage: false },
+): string[] {
+  const machine = MACHINES[surface](options);
   for (const frame of framesOf(text)) machine.take(frame);
   machine.end();
   return machine.broken;
 }
 
-const MACHINES: Readonly<Record<SurfaceName, (asked: Asked) => OrderMachine>> = {
-  "chat.completions": (asked) => new ChatOrder(asked),
+const MACHINES: Readonly<Record<SurfaceName, (options: OrderOptions) => OrderMachine>> = {
+  "chat.completions": (options) => new ChatOrder(options),
   responses: () => new ResponsesOrder(),
   messages: () => new MessagesOrder(),
 };

@@ -4,7 +4,7 @@ import type { Billed, GenerationRequest, ReadReply, StreamJudge, Usage } from ".
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 
-export const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
+export const METADATA = { publicModel: "test/model", atS: 1_763_000_000 };
 
 /** A request that leaves a host free to answer as any of them does. */
 export function openRequest(surface: SurfaceName, stream: boolean): GenerationRequest {
@@ -41,7 +41,7 @@ export function omitted(
     encode(JSON.stringify({ model: "a/b", ...prompt, ...ceiling, ...more })),
   );
   if (refused(request)) throw new Error(request.message);
-  const said = pairing(client, host).hostBody(request, {
+  const body = pairing(client, host).hostBody(request, {
     model: "host-model",
     publicModel: "a/b",
     stream: false,
@@ -49,8 +49,8 @@ export function omitted(
     maxOutputTokens: null,
     defaultMaxOutputTokens: 100,
   });
-  if (refused(said)) throw new Error(said.message);
-  return said.omitted;
+  if (refused(body)) throw new Error(body.message);
+  return body.omitted;
 }
 
 /** The whole stream of a host that ends well, as the client gets it. */
@@ -70,9 +70,9 @@ export function bodyOf(reply: ReadReply): string {
 }
 
 /** A bill of what the host reported, or else of what was counted. */
-export function billOf(told: { readonly usage: Usage | null; readonly countedTokens: number }): Billed {
-  const counted = { input: 1, cacheRead: 0, cacheWrite: 0, output: told.countedTokens, reasoning: 0 };
-  return { tokens: told.usage ?? counted, costUsd: COST_USD };
+export function billOf(reported: { readonly usage: Usage | null; readonly countedTokens: number }): Billed {
+  const counted = { input: 1, cacheRead: 0, cacheWrite: 0, output: reported.countedTokens, reasoning: 0 };
+  return { tokens: reported.usage ?? counted, costUsd: COST_USD };
 }
 
 export const COST_USD = 0.000_000_123;

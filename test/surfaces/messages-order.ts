@@ -15,14 +15,14 @@ export class MessagesOrder implements OrderMachine {
   take({ event, data }: Frame): void {
     const value: Loose = JSON.parse(data);
     const { type } = value;
-    if (event !== type) this.say(`an event called ${event} is of type ${type}`);
-    if (this.phase === "stopped" || this.phase === "error") this.say(`${type} after the end`);
+    if (event !== type) this.report(`an event called ${event} is of type ${type}`);
+    if (this.phase === "stopped" || this.phase === "error") this.report(`${type} after the end`);
     if (type === "ping") return;
     if (type === "error") {
       this.phase = "error";
       return;
     }
-    if (this.phase === "before" && type !== "message_start") this.say(`${type} before message_start`);
+    if (this.phase === "before" && type !== "message_start") this.report(`${type} before message_start`);
     switch (type) {
       case "message_start":
         return this.start(value.message);
@@ -33,63 +33,63 @@ export class MessagesOrder implements OrderMachine {
       case "content_block_stop":
         return this.stopBlock(value);
       case "message_delta":
-        if (this.open !== null) this.say("message_delta inside a block");
-        if (this.phase !== "blocks") this.say("a second message_delta");
+        if (this.open !== null) this.report("message_delta inside a block");
+        if (this.phase !== "blocks") this.report("a second message_delta");
         this.phase = "delta";
         this.reason = value.delta.stop_reason;
         return;
       case "message_stop":
-        if (this.phase !== "delta") this.say("message_stop without message_delta");
+        if (this.phase !== "delta") this.report("message_stop without message_delta");
         this.phase = "stopped";
         return;
       default:
-        this.say(`an unknown event, ${type}`);
+        this.report(`an unknown event, ${type}`);
     }
   }
 
   end(): void {
     if (this.phase === "error") return;
-    if (this.phase !== "stopped") this.say("no message_stop");
-    if (this.reason === null) this.say("no stop_reason");
+    if (this.phase !== "stopped") this.report("no message_stop");
+    if (this.reason === null) this.report("no stop_reason");
     const called = this.blocks.includes("tool_use");
-    if (this.reason === "tool_use" && !called) this.say("stop_reason tool_use without a tool_use block");
-    if (this.reason === "end_turn" && called) this.say("stop_reason end_turn after a tool_use block");
+    if (this.reason === "tool_use" && !called) this.report("stop_reason tool_use without a tool_use block");
+    if (this.reason === "end_turn" && called) this.report("stop_reason end_turn after a tool_use block");
   }
 
   private start(message: Loose): void {
-    if (this.phase !== "before") this.say("a second message_start");
-    if (message.content.length > 0) this.say("message_start has content");
-    if (message.stop_reason !== null) this.say("message_start has a stop_reason");
+    if (this.phase !== "before") this.report("a second message_start");
+    if (message.content.length > 0) this.report("message_start has content");
+    if (message.stop_reason !== null) this.report("message_start has a stop_reason");
     this.phase = "blocks";
   }
 
   private startBlock({ index, content_block: block }: Loose): void {
-    if (this.phase !== "blocks") this.say("a block outside the message");
-    if (this.open !== null) this.say("a block begins inside another");
-    if (index !== this.blocks.length) this.say(`block ${this.blocks.length} has index ${index}`);
+    if (this.phase !== "blocks") this.report("a block outside the message");
+    if (this.open !== null) this.report("a block begins inside another");
+    if (index !== this.blocks.length) this.report(`block ${this.blocks.length} has index ${index}`);
     const early =
       block.type === "tool_use" ? Object.keys(block.input).length > 0 : block.text || block.thinking;
-    if (early) this.say("a block begins with content");
+    if (early) this.report("a block begins with content");
     this.blocks.push(block.type);
     this.open = { type: block.type, signed: false, texts: "" };
   }
 
   private delta({ index, delta }: Loose): void {
     const { open } = this;
-    if (open === null || index !== this.blocks.length - 1) return this.say("a delta outside its block");
-    if (open.signed) this.say("a delta after the signature");
-    if (!DELTAS[open.type]?.includes(delta.type)) this.say(`${delta.type} in a ${open.type} block`);
+    if (open === null || index !== this.blocks.length - 1) return this.report("a delta outside its block");
+    if (open.signed) this.report("a delta after the signature");
+    if (!DELTAS[open.type]?.includes(delta.type)) this.report(`${delta.type} in a ${open.type} block`);
     if (delta.type === "signature_delta") open.signed = true;
     open.texts += delta.text ?? delta.thinking ?? delta.partial_json ?? "";
   }
 
   private stopBlock({ index }: Loose): void {
-    if (this.open === null || index !== this.blocks.length - 1) this.say("a stop outside its block");
-    else if (this.open.type === "thinking" && !this.open.signed) this.say("thoughts without a signature");
+    if (this.open === null || index !== this.blocks.length - 1) this.report("a stop outside its block");
+    else if (this.open.type === "thinking" && !this.open.signed) this.report("thoughts without a signature");
     this.open = null;
   }
 
-  private say(rule: string): void {
+  private report(rule: string): void {
     this.broken.push(rule);
   }
 }

@@ -75,11 +75,11 @@ function randomTurns(draw: Draw): Turn[] {
 /** What the model said, and what its tools gave. */
 function randomAnswer(draw: Draw, round: string): Turn[] {
   const { random } = draw;
-  const said: AssistantPart[] = random.chance(0.7) ? texts(random) : [];
-  const calls = said.length === 0 || random.chance(0.5) ? 1 + random.below(3) : 0;
+  const parts: AssistantPart[] = random.chance(0.7) ? texts(random) : [];
+  const calls = parts.length === 0 || random.chance(0.5) ? 1 + random.below(3) : 0;
   const ids = Array.from({ length: calls }, (_, n) => `call_${round}_${n}`);
   for (const id of ids)
-    said.push({
+    parts.push({
       kind: "tool_call",
       id,
       name: randomName(random),
@@ -98,7 +98,7 @@ function randomAnswer(draw: Draw, round: string): Turn[] {
       cache: null,
     }),
   );
-  return [{ role: "assistant", parts: said }, ...results];
+  return [{ role: "assistant", parts: parts }, ...results];
 }
 
 function randomUserParts(draw: Draw): UserPart[] {

@@ -16,14 +16,14 @@ export class ResponsesOrder implements OrderMachine {
   take({ event, data }: Frame): void {
     const value: Loose = JSON.parse(data);
     const { type } = value;
-    if (event !== type) this.say(`an event called ${event} is of type ${type}`);
+    if (event !== type) this.report(`an event called ${event} is of type ${type}`);
     if (value.sequence_number !== this.count)
-      this.say(`event ${this.count} has sequence_number ${value.sequence_number}`);
-    if (this.last !== null) this.say(`${type} after ${this.last}`);
+      this.report(`event ${this.count} has sequence_number ${value.sequence_number}`);
+    if (this.last !== null) this.report(`${type} after ${this.last}`);
     if (this.count === 0 && type !== "response.created" && type !== "response.failed")
-      this.say(`${type} comes first`);
+      this.report(`${type} comes first`);
     if (this.count === 1 && type !== "response.in_progress" && type !== "response.failed")
-      this.say(`${type} comes second`);
+      this.report(`${type} comes second`);
     this.count += 1;
     if (value.response !== undefined) this.takeResponse(type, value.response);
     else if (type === "response.output_item.added") this.add(value);
@@ -32,113 +32,124 @@ export class ResponsesOrder implements OrderMachine {
   }
 
   end(): void {
-    if (this.last === null) this.say("no completed, incomplete or failed response");
+    if (this.last === null) this.report("no completed, incomplete or failed response");
   }
 
   private takeResponse(type: string, response: Loose): void {
-    if ((this.id ??= response.id) !== response.id) this.say("the response's id changes");
+    if ((this.id ??= response.id) !== response.id) this.report("the response's id changes");
     const status = type === "response.created" ? "in_progress" : type.slice("response.".length);
-    if (response.status !== status) this.say(`${type} has status ${response.status}`);
+    if (response.status !== status) this.report(`${type} has status ${response.status}`);
     if (status === "in_progress") {
-      if (response.output.length > 0) this.say(`${type} has output`);
+      if (response.output.length > 0) this.report(`${type} has output`);
       return;
     }
     this.last = type;
-    if ((response.incomplete_details !== null) !== (status === "incomplete")) this.say("incomplete_details");
-    if ((response.error !== null) !== (status === "failed")) this.say(`${type} has error ${response.error}`);
+    if ((response.incomplete_details !== null) !== (status === "incomplete"))
+      this.report("incomplete_details");
+    if ((response.error !== null) !== (status === "failed"))
+      this.report(`${type} has error ${response.error}`);
     if (status === "failed") return;
-    if (response.usage === null || response.usage === undefined) this.say(`${type} has no usage`);
-    if (this.items.size > 0) this.say(`${type} while an item is open`);
-    if (!same(response.output, this.done)) this.say(`${type} does not repeat the items`);
+    if (response.usage === null || response.usage === undefined) this.report(`${type} has no usage`);
+    if (this.items.size > 0) this.report(`${type} while an item is open`);
+    if (!same(response.output, this.done)) this.report(`${type} does not repeat the items`);
   }
 
   private add({ output_index: index, item }: Loose): void {
-    if (index !== this.items.size + this.done.length) this.say(`an item is added at ${index}`);
+    if (index !== this.items.size + this.done.length) this.report(`an item is added at ${index}`);
     const filled = item.content?.length || item.summary?.length || item.arguments || item.input;
-    if (filled) this.say("an item is added with content");
+    if (filled) this.report("an item is added with content");
     if (item.status !== undefined && item.status !== "in_progress")
-      this.say(`an item is added as ${item.status}`);
-    this.items.set(index, { id: item.id, type: item.type, parts: [], summaries: [], text: "", told: false });
+      this.report(`an item is added as ${item.status}`);
+    this.items.set(index, {
+      id: item.id,
+      type: item.type,
+      parts: [],
+      summaries: [],
+      text: "",
+      finished: false,
+    });
   }
 
   private finishItem({ output_index: index, item }: Loose): void {
     const open = this.items.get(index);
-    if (open === undefined) return this.say("an item is done that was not added");
+    if (open === undefined) return this.report("an item is done that was not added");
     this.items.delete(index);
     this.done[index] = item;
-    if (open.id !== item.id || open.type !== item.type) this.say("an item changes its id or type");
-    if (item.status === "in_progress") this.say("a done item is in progress");
+    if (open.id !== item.id || open.type !== item.type) this.report("an item changes its id or type");
+    if (item.status === "in_progress") this.report("a done item is in progress");
     for (const part of [...open.parts, ...open.summaries])
-      if (!part.done) this.say("an item is done before its part");
+      if (!part.done) this.report("an item is done before its part");
     if (
       !same(
         item.content ?? [],
         open.parts.map(({ whole }) => whole),
       )
     )
-      this.say("a done item has other parts");
+      this.report("a done item has other parts");
     if (
       !same(
         item.summary ?? [],
         open.summaries.map(({ whole }) => whole),
       )
     )
-      this.say("a done item has another summary");
+      this.report("a done item has another summary");
     const call = item.arguments ?? item.input;
-    if (call !== undefined && (!open.told || call !== open.text))
-      this.say("a done call has other words than it was told");
+    if (call !== undefined && (!open.finished || call !== open.text))
+      this.report("a done call has other words than it was told");
   }
 
   private inside(type: string, value: Loose): void {
     const item = this.items.get(value.output_index);
-    if (item === undefined) return this.say(`${type} outside an item`);
-    if (item.id !== value.item_id) this.say(`${type} names another item`);
+    if (item === undefined) return this.report(`${type} outside an item`);
+    if (item.id !== value.item_id) this.report(`${type} names another item`);
     const [what, how] = STEPS[type] ?? [];
-    if (what === undefined) return this.say(`an unknown event, ${type}`);
+    if (what === undefined) return this.report(`an unknown event, ${type}`);
     if (what === "call") return this.call(item, how!, value);
     const [parts, index] =
       what === "part" ? [item.parts, value.content_index] : [item.summaries, value.summary_index];
     if (how === "added") {
-      if (index !== parts.length) this.say(`a part is added at ${index}`);
-      if (wordsOf(value.part) !== "") this.say("a part is added with content");
-      parts.push({ type: value.part.type, text: "", told: false, done: false, whole: null });
+      if (index !== parts.length) this.report(`a part is added at ${index}`);
+      if (wordsOf(value.part) !== "") this.report("a part is added with content");
+      parts.push({ type: value.part.type, text: "", finished: false, done: false, whole: null });
       return;
     }
     const part = parts[index];
-    if (part === undefined || part.done) return this.say(`${type} outside a part`);
-    this.tell(part, type, how!, value);
+    if (part === undefined || part.done) return this.report(`${type} outside a part`);
+    this.finish(part, type, how!, value);
   }
 
-  private tell(part: Part, type: string, how: string, value: Loose): void {
-    if (how !== "done" && part.told) this.say(`${type} after the text was done`);
+  private finish(part: Part, type: string, how: string, value: Loose): void {
+    if (how !== "done" && part.finished) this.report(`${type} after the text was done`);
     if (how !== "done" && PART_OF[type.replace(/\.(delta|done)$/, "")] !== part.type)
-      this.say(`${type} in ${part.type}`);
+      this.report(`${type} in ${part.type}`);
     switch (how) {
       case "delta":
         part.text += value.delta;
         return;
       case "told":
-        part.told = true;
-        if ((value.text ?? value.refusal) !== part.text) this.say(`${type} has another text than the deltas`);
+        part.finished = true;
+        if ((value.text ?? value.refusal) !== part.text)
+          this.report(`${type} has another text than the deltas`);
         return;
       case "done":
         part.done = true;
         part.whole = value.part;
-        if (!part.told) this.say("a part is done before its text");
-        if (wordsOf(value.part) !== part.text) this.say("a done part has another text than the deltas");
+        if (!part.finished) this.report("a part is done before its text");
+        if (wordsOf(value.part) !== part.text) this.report("a done part has another text than the deltas");
     }
   }
 
   private call(item: Item, how: string, value: Loose): void {
-    if (item.told) this.say("a call goes on after it was told");
+    if (item.finished) this.report("a call goes on after it was told");
     if (how === "delta") item.text += value.delta;
     else {
-      item.told = true;
-      if ((value.arguments ?? value.input) !== item.text) this.say("a call's words differ from its deltas");
+      item.finished = true;
+      if ((value.arguments ?? value.input) !== item.text)
+        this.report("a call's words differ from its deltas");
     }
   }
 
-  private say(rule: string): void {
+  private report(rule: string): void {
     this.broken.push(rule);
   }
 }
@@ -149,14 +160,14 @@ interface Item {
   readonly parts: Part[];
   readonly summaries: Part[];
   text: string;
-  told: boolean;
+  finished: boolean;
 }
 
 interface Part {
   readonly type: string;
   text: string;
   /** Its text is done. */
-  told: boolean;
+  finished: boolean;
   done: boolean;
   whole: Loose;
 }

@@ -109,8 +109,8 @@ describe("thoughts are part of the answer's price, whichever way a host counts t
       { prompt_tokens: 6, completion_tokens: -1, total_tokens: 5 },
       { input: 6, output: 0 },
     ],
-  ])("%s", (_how, usage, told) => {
-    expect(readOpenAiUsage(usage)).toMatchObject(told);
+  ])("%s", (_how, usage, expected) => {
+    expect(readOpenAiUsage(usage)).toMatchObject(expected);
   });
 });
 
@@ -205,8 +205,8 @@ describe("dialects", () => {
       { prompt_tokens: 9, completion_tokens: 5, ...thought(50) },
       { input: 9, output: 5, reasoning: 5 },
     ],
-  ])("%s", (_how, usage, told) => {
-    expect(readOpenAiUsage(usage)).toMatchObject(told);
+  ])("%s", (_how, usage, expected) => {
+    expect(readOpenAiUsage(usage)).toMatchObject(expected);
   });
 
   const chat = (prompt_tokens: number, completion_tokens: number, more: object = {}) => ({
@@ -238,13 +238,13 @@ describe("dialects", () => {
     ["thoughts told once", [chat(7, 50, thought(40)), chat(7, 60)], { output: 60, reasoning: 40 }],
     ["what it cost, told once", [chat(7, 50, { cost: 0.5 }), chat(7, 60)], { output: 60, costUsd: 0.5 }],
     ["nothing at all", [null, {}, []], null],
-  ])("chat, several reports in a stream: %s", (_how, reports, told) => {
+  ])("chat, several reports in a stream: %s", (_how, reports, expected) => {
     const used = reports.reduce<ReturnType<typeof readOpenAiUsage>>(
       (before, report) => readOpenAiUsage(report, before),
       null,
     );
-    if (told === null) expect(used).toBeNull();
-    else expect(used).toMatchObject(told);
+    if (expected === null) expect(used).toBeNull();
+    else expect(used).toMatchObject(expected);
   });
 
   const anthropic = (input_tokens: number, output_tokens: number, more: object = {}) => ({
@@ -263,10 +263,10 @@ describe("dialects", () => {
     ["a last report of less", [anthropic(7, 60), anthropic(7, 10)], { input: 7, output: 60 }],
     ["one bad member: the prompt", [anthropic(-1, 60)], { input: 7, cacheRead: 3, output: 60 }],
     ["one bad member: the answer", [anthropic(9, 1.5)], { input: 9, output: 0 }],
-  ])("messages, after a beginning that told the prompt: %s", (_how, reports, told) => {
+  ])("messages, after a beginning that told the prompt: %s", (_how, reports, expected) => {
     const started = readAnthropicBeginning(anthropic(7, 1, { cache_read_input_tokens: 3 }));
     expect(
       reports.reduce<typeof started>((before, one) => readAnthropicUsage(one, before), started),
-    ).toMatchObject(told);
+    ).toMatchObject(expected);
   });
 });

@@ -46,7 +46,7 @@ describe("a value that is not what the packages publish is caught, with its plac
     ["message", { ...messagesText().whole, content: [{ type: "text" }] }, "/content/0"],
     ["messageEvent", { type: "content_block_delta", index: 0, delta: { type: "text_delta" } }, "text"],
     ["messagesRequest", { model: "m", messages: [] }, "max_tokens"],
-  ])("%s %j", (name, value, place) => {
-    expect(violations(name, JSON.parse(JSON.stringify(value)), "host").join("\n")).toContain(place);
+  ])("%s %j", (name, value, path) => {
+    expect(violations(name, JSON.parse(JSON.stringify(value)), "host").join("\n")).toContain(path);
   });
 });

@@ -4,7 +4,7 @@ import { countPromptTokens } from "../../src/tokens/count.ts";
 import { Families } from "../../src/tokens/families.ts";
 
 const counter = await new Families().get("o200k");
-const said = (content: unknown) => countPromptTokens({ messages: [{ role: "user", content }] }, counter);
+const tokensOf = (content: unknown) => countPromptTokens({ messages: [{ role: "user", content }] }, counter);
 const LONG = "The quick brown fox jumps over the lazy dog. ".repeat(100);
 const LEAST = countTokens(LONG);
 
@@ -26,7 +26,7 @@ describe("whatever a host may show to the model as text is counted", () => {
       "the title of a document",
       [{ type: "document", title: LONG, source: { type: "base64", data: "QQ==" } }],
     ],
-  ])("%s", (_, content) => expect(said(content)).toBeGreaterThanOrEqual(LEAST));
+  ])("%s", (_, content) => expect(tokensOf(content)).toBeGreaterThanOrEqual(LEAST));
 });
 
 /** As OpenAI counts prompts of text (“How to count tokens with Tiktoken”). */
@@ -70,7 +70,7 @@ test.each<[string, unknown]>([
     [{ type: "tool_result", content: [{ type: "image", source: { type: "base64", data: LONG } }] }],
   ],
   ["a file", [{ type: "file", file: { filename: "a.pdf", file_data: LONG } }]],
-])("an image's base64 is no text: %s", (_, content) => expect(said(content)).toBeLessThan(50));
+])("an image's base64 is no text: %s", (_, content) => expect(tokensOf(content)).toBeLessThan(50));
 
 test("tools that an item of the input adds count like those of the body", () => {
   const tools = [{ type: "function", name: "look", parameters: { type: "object", properties: { a: {} } } }];

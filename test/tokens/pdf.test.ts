@@ -114,10 +114,10 @@ describe("a PDF costs at most", () => {
   test("the same where its objects are packed", () => {
     const packed = [CATALOG, tree(3), page("4 0 R"), RESOURCES, FONT];
     const numbers = [1, 2, 3, 5, 6];
-    let place = 0;
+    let offset = 0;
     const index = packed.map((object, at) => {
-      const entry = `${numbers[at]} ${place}`;
-      place += object.length + 1;
+      const entry = `${numbers[at]} ${offset}`;
+      offset += object.length + 1;
       return entry;
     });
     const first = `${index.join(" ")} `;

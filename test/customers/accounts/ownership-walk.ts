@@ -206,9 +206,9 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
       }
     }
     const named = await store.accounts([...people.values(), "acct_none" as AccountId]);
-    const told = named.map(({ id, email }) => `${email} ${id}`).sort();
+    const listed = named.map(({ id, email }) => `${email} ${id}`).sort();
     const met = [...people].map(([email, id]) => `${email} ${id}`).sort();
-    if (told.join() !== met.join()) throw new Error(`${when}: the accounts are ${told}, not ${met}`);
+    if (listed.join() !== met.join()) throw new Error(`${when}: the accounts are ${listed}, not ${met}`);
     for (const account of people.values()) {
       const { balances: held } = (await store.accountBalances({ account }))!;
       const known = balances.filter((one) => one.account === account).map(({ id }) => id);

@@ -54,13 +54,13 @@ function keyFor(secret: string, changes: Partial<Key> = {}): Key {
 class Shelf {
   readonly keys = new Map<SecretHash, Key>();
   balanceNow: BalanceWithBudgets | null = { balance, budgets: [] };
-  asked = 0;
+  reads = 0;
   balancesRead = 0;
   /** Runs while a key is being read. */
   meanwhile: () => void | Promise<void> = () => {};
 
   async keyByHash(hash: SecretHash): Promise<Key | null> {
-    this.asked += 1;
+    this.reads += 1;
     const key = this.keys.get(hash) ?? null;
     await this.meanwhile();
     return key;
@@ -86,14 +86,14 @@ describe("the keyring", () => {
     expect((await ring.identify(secret, NOW))!.key).toEqual(key);
     const again = ring.identify(secret, NOW);
     expect(again).not.toBeInstanceOf(Promise);
-    expect(shelf.asked).toBe(1);
+    expect(shelf.reads).toBe(1);
   });
 
   test("asks once for many requests at the same moment", async () => {
     const { shelf, secret, ring } = shelfWith();
     const all = await Promise.all(Array.from({ length: 100 }, () => ring.identify(secret, NOW)));
     expect(all.every((holder) => holder !== null)).toBe(true);
-    expect(shelf.asked).toBe(1);
+    expect(shelf.reads).toBe(1);
   });
 
   test("a key works until the millisecond before its expiry", async () => {
@@ -136,7 +136,7 @@ describe("the keyring", () => {
       ring.forgetBalance(other.balanceId);
     };
     expect((await ring.identify(secret, NOW))!.key).toEqual(key);
-    expect(shelf.asked).toBe(1);
+    expect(shelf.reads).toBe(1);
   });
 
   test("a suspension that happens while the balance is being read is not read over", async () => {
@@ -227,7 +227,7 @@ describe("the keyring", () => {
       const { shelf, secret, ring } = shelfWith({ budgets: ["gone"], ...changes });
       expect(await ring.identify(secret, NOW)).toBeNull();
       expect(ring.identify(secret, NOW)).toBeNull();
-      expect(shelf.asked).toBe(1);
+      expect(shelf.reads).toBe(1);
     });
   }
 });
@@ -240,7 +240,7 @@ describe("unknown keys", () => {
     const strangers = Array.from({ length: 1_000 }, () => newApiKey(systemRandom));
     for (const stranger of strangers) expect(await ring.identify(stranger, NOW)).toBeNull();
     expect(ring.identify(secret, NOW)).not.toBeInstanceOf(Promise);
-    expect(shelf.asked).toBe(1_001);
+    expect(shelf.reads).toBe(1_001);
     expect(ring.identify(strangers.at(-1)!, NOW)).toBeNull();
     expect(ring.peek(hashSecret(strangers.at(-1)!))).toBeNull();
     expect(ring.peek(hashSecret(strangers[0]!))).toBeUndefined();
@@ -258,12 +258,12 @@ describe("unknown keys", () => {
 
   test("many are forgotten at once, of which others hear once", async () => {
     const { shelf, secret, key } = shelfWith();
-    const heard: ((one: Pick<Key, "hash" | "balanceId">) => boolean)[] = [];
+    const notified: ((one: Pick<Key, "hash" | "balanceId">) => boolean)[] = [];
     const ring = new Keyring(
       shelf,
       undefined,
       () => true,
-      (concerns) => heard.push(concerns),
+      (concerns) => notified.push(concerns),
     );
     await ring.identify(secret, NOW);
     const others = Array.from({ length: 100 }, (_, n) => keyFor(`key ${n}`, { balanceId: `bal_other${n}` }));
@@ -271,9 +271,9 @@ describe("unknown keys", () => {
       [key, ...others],
       others.map(({ balanceId }) => balanceId),
     );
-    expect(heard).toHaveLength(1);
-    expect([key, ...others].every(heard[0]!)).toBe(true);
-    expect(heard[0]!(keyFor("another", { balanceId: "bal_2" }))).toBe(false);
+    expect(notified).toHaveLength(1);
+    expect([key, ...others].every(notified[0]!)).toBe(true);
+    expect(notified[0]!(keyFor("another", { balanceId: "bal_2" }))).toBe(false);
     expect(ring.peek(key.hash)).toBeUndefined();
   });
 
@@ -291,7 +291,7 @@ describe("unknown keys", () => {
   test.each(malformed)("%p is not even looked up", (secret) => {
     const { shelf, ring } = shelfWith();
     expect(ring.identify(secret, NOW)).toBeNull();
-    expect(shelf.asked).toBe(0);
+    expect(shelf.reads).toBe(0);
   });
 });
 

@@ -10,7 +10,7 @@ interface Block {
   readonly done: object;
 }
 
-interface Said {
+interface Turn {
   readonly from: string;
   readonly blocks: readonly Block[];
   readonly reason: string;
@@ -29,7 +29,7 @@ function anthropic({
   details,
   tokens = [20, 0, 0, 9, 0],
   story,
-}: Said): Transcript {
+}: Turn): Transcript {
   const [input, cacheRead, cacheWrite, output, reasoning] = tokens;
   const cumulative = {
     input_tokens: input,
@@ -179,7 +179,7 @@ export const ANTHROPIC_MESSAGES = {
     from: "guide “Handling stop reasons”, `model_context_window_exceeded`",
     blocks: [text("Once upon")],
     reason: "model_context_window_exceeded",
-    story: { text: "Once upon", end: "length", said: "model_context_window_exceeded" },
+    story: { text: "Once upon", end: "length", ending: "model_context_window_exceeded" },
   }),
   "a stop sequence": anthropic({
     from: "guide “Handling stop reasons”, `stop_sequence`",

@@ -17,7 +17,7 @@ const tokens = (input: number, output: number, cached = 0, reasoning = 0) => ({
   },
 });
 
-interface Said {
+interface Turn {
   readonly deltas: readonly object[];
   /** For each delta, what its tokens were worth. */
   readonly logprobs?: readonly object[];
@@ -28,7 +28,7 @@ interface Said {
   readonly from: string;
 }
 
-function openai({ deltas, logprobs, message, finish, usage = tokens(20, 9), story, from }: Said): Transcript {
+function openai({ deltas, logprobs, message, finish, usage = tokens(20, 9), story, from }: Turn): Transcript {
   const chunk = (choices: object[], use: object | null, at: number): object => ({
     ...HEAD,
     object: "chat.completion.chunk",

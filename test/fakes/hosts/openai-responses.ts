@@ -15,7 +15,7 @@ interface Item {
   readonly done: object;
 }
 
-interface Said {
+interface Turn {
   readonly from: string;
   readonly items: readonly Item[];
   readonly story: Omit<Story, "usage"> & Partial<Pick<Story, "usage">>;
@@ -23,7 +23,7 @@ interface Said {
   readonly incomplete?: "max_output_tokens" | "content_filter";
 }
 
-function openai({ from, items, story, usage = tokens(20, 9), incomplete }: Said): Transcript {
+function openai({ from, items, story, usage = tokens(20, 9), incomplete }: Turn): Transcript {
   const status = incomplete === undefined ? "completed" : "incomplete";
   const opening = response("in_progress", [], null, null);
   const whole = response(

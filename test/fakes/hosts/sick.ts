@@ -41,9 +41,9 @@ const chat = (
 ): Sickness => ({ host: "chat.completions", stream: unnamed(events), broken, story });
 
 const says = (content: string) => chunk({ content });
-const halfSaid = [role, says("Hel")];
-const HALF_TOLD = { text: "Hel", end: "end" } as const;
-const HELLO_TOLD = { text: "Hello", end: "end" } as const;
+const halfAnswer = [role, says("Hel")];
+const HALF_ANSWER = { text: "Hel", end: "end" } as const;
+const HELLO_ANSWER = { text: "Hello", end: "end" } as const;
 const stopForCalls = chunk({}, "tool_calls");
 
 const OSLO = { name: "get_weather", input: '{"city":"Oslo"}' };
@@ -51,37 +51,37 @@ const ROME = { name: "get_weather", input: '{"city":"Rome"}' };
 
 const SICK_CHAT = {
   "an error in the middle": chat(
-    [...halfSaid, { error: { message: "GPU fell off the bus", code: 500 } }],
-    HALF_TOLD,
+    [...halfAnswer, { error: { message: "GPU fell off the bus", code: 500 } }],
+    HALF_ANSWER,
     /GPU fell off/,
   ),
   "an error that ends in [DONE]": chat(
-    [...halfSaid, { error: { message: "Overloaded" } }, DONE],
-    HALF_TOLD,
+    [...halfAnswer, { error: { message: "Overloaded" } }, DONE],
+    HALF_ANSWER,
     /Overloaded/,
   ),
   "an error that is the chunk": chat(
     [
-      ...halfSaid,
+      ...halfAnswer,
       { object: "error", message: "EngineCore died", type: "InternalServerError", param: null, code: 500 },
       DONE,
     ],
-    HALF_TOLD,
+    HALF_ANSWER,
     /EngineCore died/,
   ),
   "Groq's reason for stopping early": chat(
     [
-      ...halfSaid,
+      ...halfAnswer,
       chunk({ content: "lo" }, null, { x_groq: { id: "req_1", error: "over_capacity" } }),
       stop,
       DONE,
     ],
-    HALF_TOLD,
+    HALF_ANSWER,
     /over_capacity/,
   ),
-  "a stream that is cut": chat(halfSaid, HALF_TOLD, /without its end/),
-  "a finish_reason that is an error": chat([...halfSaid, chunk({}, "error"), DONE], HALF_TOLD, /error/),
-  "no [DONE]": chat([role, says("Hello"), stop], HELLO_TOLD),
+  "a stream that is cut": chat(halfAnswer, HALF_ANSWER, /without its end/),
+  "a finish_reason that is an error": chat([...halfAnswer, chunk({}, "error"), DONE], HALF_ANSWER, /error/),
+  "no [DONE]": chat([role, says("Hello"), stop], HELLO_ANSWER),
   "the role in every chunk": chat(
     [
       role,
@@ -90,10 +90,10 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
-  "no usage": chat([role, says("Hello"), stop, DONE], HELLO_TOLD),
-  "no finish_reason": chat([role, says("Hello"), DONE], HELLO_TOLD),
+  "no usage": chat([role, says("Hello"), stop, DONE], HELLO_ANSWER),
+  "no finish_reason": chat([role, says("Hello"), DONE], HELLO_ANSWER),
   "no finish_reason behind a call": chat([role, call(0, "call_a", "get_weather", OSLO.input), DONE], {
     calls: [OSLO],
     end: "tools",
@@ -106,7 +106,7 @@ const SICK_CHAT = {
       { ...role, choices: [], usage: { prompt_tokens: -5, completion_tokens: 1e20 } },
       DONE,
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "an empty answer": chat([role, stop, DONE], { end: "end" }),
   "everything that is not said is null": chat(
@@ -129,7 +129,7 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "thoughts that are repeated whole with their signature": chat(
     [
@@ -152,7 +152,7 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "two calls, told in turns": chat(
     [
@@ -267,7 +267,7 @@ const SICK_CHAT = {
       stop,
       DONE,
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
 } satisfies Record<string, Sickness>;
 
@@ -360,7 +360,7 @@ const SICK_RESPONSES = {
         response: { ...RESPONSE, status: "failed", error: { code: "server_error", message: "It broke." } },
       },
     ],
-    HALF_TOLD,
+    HALF_ANSWER,
     /It broke/,
   ),
   "a bare error": responses(
@@ -369,10 +369,10 @@ const SICK_RESPONSES = {
     /It broke/,
   ),
   "an error without a type, as hosts send it that speak chat first": then(
-    responses([...halfMessage], HALF_TOLD, /GPU fell off/),
+    responses([...halfMessage], HALF_ANSWER, /GPU fell off/),
     UNTYPED,
   ),
-  "a stream that is cut": responses([...halfMessage], HALF_TOLD, /without its end/),
+  "a stream that is cut": responses([...halfMessage], HALF_ANSWER, /without its end/),
   "items that are told only when they are done": responses(
     [done(0, WHOLE), done(1, called("a", OSLO.input)), completed([WHOLE, called("a", OSLO.input)])],
     { text: "Hello", calls: [OSLO], end: "tools" },
@@ -435,10 +435,10 @@ const SICK_RESPONSES = {
       done(0, WHOLE),
       completed([WHOLE]),
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "no word of its beginning": {
-    ...responses([], HELLO_TOLD),
+    ...responses([], HELLO_ANSWER),
     stream: named([
       started,
       opened(0),
@@ -493,25 +493,25 @@ const toolUse = { type: "tool_use", id: "toolu_1", name: "get_weather", input: {
 const SICK_MESSAGES = {
   "overloaded in the middle": messages(
     [...halfText, { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }],
-    HALF_TOLD,
+    HALF_ANSWER,
     /Overloaded/,
   ),
   "an error without a type, as hosts send it that speak chat first": then(
-    messages(halfText, HALF_TOLD, /GPU fell off/),
+    messages(halfText, HALF_ANSWER, /GPU fell off/),
     UNTYPED,
   ),
-  "a stream that is cut": messages(halfText, HALF_TOLD, /without its end/),
+  "a stream that is cut": messages(halfText, HALF_ANSWER, /without its end/),
   "its beginning twice": messages(
     [start, start, block(0, text), words(0, "Hello"), ...endOfTurn],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "a block that is never closed": messages(
     [start, block(0, text), words(0, "Hello"), ended("end_turn"), stopped],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "a block that is never closed, and no reason to stop": messages(
     [start, block(0, text), words(0, "Hello"), stopped],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "no usage but at its beginning": messages(
     [
@@ -522,13 +522,13 @@ const SICK_MESSAGES = {
       { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null } },
       stopped,
     ],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
   "a turn that ends with a call": messages(
     [start, block(0, toolUse), closed(0), ended("end_turn"), stopped],
     { calls: [OSLO], end: "tools" },
   ),
-  "no word of its beginning": messages([block(0, text), words(0, "Hello"), ...endOfTurn], HELLO_TOLD),
+  "no word of its beginning": messages([block(0, text), words(0, "Hello"), ...endOfTurn], HELLO_ANSWER),
   "no beginning and no content": messages([ended("end_turn"), stopped], { end: "end" }),
   "no content at all": messages([start, ended("end_turn"), stopped], { end: "end" }),
   "a call that comes whole with its start": messages(
@@ -537,7 +537,7 @@ const SICK_MESSAGES = {
   ),
   "text that begins with its block": messages(
     [start, block(0, { type: "text", text: "Hel" }), words(0, "lo"), ...endOfTurn],
-    HELLO_TOLD,
+    HELLO_ANSWER,
   ),
 } satisfies Record<string, Sickness>;
 

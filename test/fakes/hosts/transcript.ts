@@ -25,7 +25,7 @@ export interface Story {
    */
   readonly end: "end" | "tools" | "length" | "sequence" | "filter";
   /** The host's own word for it, where its language has several. */
-  readonly said?: string;
+  readonly ending?: string;
   readonly sequence?: string;
   /** Disjoint but for `reasoning`, which is a part of `output`; null where the host reports nothing. */
   readonly usage: {

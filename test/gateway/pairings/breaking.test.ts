@@ -5,7 +5,7 @@ import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts
 import { json } from "../../fakes/behaviours.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
-import { ask } from "./sdk-clients.ts";
+import { send } from "./sdk-clients.ts";
 import { TestGateway } from "./test-gateway.ts";
 
 /** A host that refuses, or breaks halfway: the official SDKs must notice, in whichever language. */
@@ -43,7 +43,7 @@ const REFUSAL: Readonly<Record<SurfaceName, object>> = {
 const BROKEN = SICK.filter(([, { broken, story }]) => broken !== null && story.text !== undefined);
 
 const refusing = (client: SurfaceName, speaks: SurfaceName, stream: boolean): Promise<Error> =>
-  ask(client, deps, { ...HELLO[client], model: `${speaks}/model` }, stream).then(
+  send(client, deps, { ...HELLO[client], model: `${speaks}/model` }, stream).then(
     () => Promise.reject(new Error("the SDK saw nothing wrong")),
     (error) => error,
   );
@@ -64,9 +64,9 @@ describe.each(SURFACE_NAMES)("%s client", (client) => {
       async (_name, { stream }) => {
         deps.answers = [{ stream } as Transcript];
         const body = { ...HELLO[client], model: `${speaks}/model` };
-        const seen = await ask(client, deps, body, true).then(
+        const seen = await send(client, deps, body, true).then(
           // OpenAI's package takes a failed response for what it is: a response.
-          ({ told }) => told.end,
+          ({ answer }) => answer.end,
           (error: Error) => error,
         );
         if (client === "responses") expect(seen).toBe("failed");

@@ -5,9 +5,9 @@ import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
 import { OPENAI_RESPONSES } from "../../fakes/hosts/openai-responses.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
-import { tellable } from "../../surfaces/told.ts";
-import { SAID, type Said } from "./said.ts";
-import { ask } from "./sdk-clients.ts";
+import { tellable } from "../../surfaces/answer-content.ts";
+import { EXCHANGES, type Exchange } from "./exchanges.ts";
+import { send } from "./sdk-clients.ts";
 import { TestGateway } from "./test-gateway.ts";
 
 /**
@@ -36,22 +36,27 @@ const ANSWERS: Readonly<Record<SurfaceName, Readonly<Record<"text" | "json" | "c
   },
 };
 
-describe.each(Object.entries<Said>(SAID))("%s", (_name, said) => {
+describe.each(Object.entries<Exchange>(EXCHANGES))("%s", (_name, exchange) => {
   for (const client of SURFACE_NAMES) {
-    const body = said[client];
+    const body = exchange[client];
     if (body === undefined) continue;
     for (const speaks of SURFACE_NAMES) {
-      const hears = client === speaks ? body : (said.hears?.[speaks] ?? said[speaks]);
-      if (hears === undefined) continue;
+      const expected = client === speaks ? body : (exchange.received?.[speaks] ?? exchange[speaks]);
+      if (expected === undefined) continue;
 
       test.each([false, true])(`${client} client, ${speaks} host, streamed: %p`, async (stream) => {
-        const answer = ANSWERS[speaks][said.answer ?? "text"];
+        const answer = ANSWERS[speaks][exchange.answer ?? "text"];
         deps.answers = [answer];
-        const { told, headers } = await ask(client, deps, { ...body, model: `${speaks}/model` }, stream);
+        const { answer: told, headers } = await send(
+          client,
+          deps,
+          { ...body, model: `${speaks}/model` },
+          stream,
+        );
         const sent = deps.translated(speaks);
-        expect(sent).toMatchObject(plain(hears));
+        expect(sent).toMatchObject(plain(expected));
         expect(sent.model).toBe("host-model");
-        expect(headers.get("x-gateway-omitted")).toBe(said.omitted?.[`${client} on ${speaks}`] ?? null);
+        expect(headers.get("x-gateway-omitted")).toBe(exchange.omitted?.[`${client} on ${speaks}`] ?? null);
         expect(told).toEqual(tellable(client, answer.story));
       });
     }
@@ -83,11 +88,11 @@ describe.each([...OFFICIAL, ...ACCENTED])("%s", (_name, transcript) => {
       [true, "whole"],
     ])(`${client} client, streamed: %p, by ${speaks}/%s`, async (stream, name) => {
       deps.answers = [transcript];
-      const { told } = await ask(client, deps, { ...HELLO[client], model: `${speaks}/${name}` }, stream);
+      const { answer } = await send(client, deps, { ...HELLO[client], model: `${speaks}/${name}` }, stream);
       if (name === "whole") expect(deps.sent().stream ?? false).toBe(false);
-      expect(told).toEqual({
+      expect(answer).toEqual({
         ...tellable(client, story),
-        ...(client === speaks && story.said ? { end: story.said } : {}),
+        ...(client === speaks && story.ending ? { end: story.ending } : {}),
       });
     });
   }

@@ -1,20 +1,20 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type Told, toldByChunks, toldByWhole } from "../../surfaces/told.ts";
+import { type AnswerContent, contentOfChunks, contentOfWhole } from "../../surfaces/answer-content.ts";
 
-export interface Heard {
-  readonly told: Told;
+export interface SdkAnswer {
+  readonly answer: AnswerContent;
   readonly headers: Headers;
 }
 
 /** Asks with the official client of the language, which puts a streamed answer together itself. */
-export async function ask(
+export async function send(
   surface: SurfaceName,
   at: { readonly url: string; readonly key: string },
   body: object,
   stream: boolean,
-): Promise<Heard> {
+): Promise<SdkAnswer> {
   let headers = new Headers();
   const noting = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const response = await fetch(input, init);
@@ -22,7 +22,7 @@ export async function ask(
     return response;
   };
   const options = { apiKey: at.key, maxRetries: 0, fetch: noting as typeof fetch };
-  return { told: await ASK[surface](at.url, options, body, stream), headers };
+  return { answer: await SEND[surface](at.url, options, body, stream), headers };
 }
 
 interface Options {
@@ -31,16 +31,19 @@ interface Options {
   readonly fetch: typeof fetch;
 }
 
-const ASK: Readonly<
-  Record<SurfaceName, (url: string, options: Options, body: object, stream: boolean) => Promise<Told>>
+const SEND: Readonly<
+  Record<
+    SurfaceName,
+    (url: string, options: Options, body: object, stream: boolean) => Promise<AnswerContent>
+  >
 > = {
   "chat.completions": async (url, options, body, stream) => {
     const { chat } = new OpenAI({ ...options, baseURL: `${url}/v1` });
-    const asked = body as OpenAI.ChatCompletionCreateParamsNonStreaming;
-    if (!stream) return toldByWhole("chat.completions", await chat.completions.create(asked));
+    const params = body as OpenAI.ChatCompletionCreateParamsNonStreaming;
+    if (!stream) return contentOfWhole("chat.completions", await chat.completions.create(params));
     const chunks: object[] = [];
     const answer = chat.completions.stream({
-      ...asked,
+      ...params,
       stream: true,
       stream_options: { include_usage: true },
     });
@@ -48,22 +51,22 @@ const ASK: Readonly<
     // The package's own sum forgets thoughts, which its types do not have; that it adds up is what is asked
     // of it.
     await answer.finalChatCompletion();
-    return toldByChunks(chunks);
+    return contentOfChunks(chunks);
   },
   responses: async (url, options, body, stream) => {
     const { responses } = new OpenAI({ ...options, baseURL: `${url}/v1` });
-    const asked = body as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+    const params = body as OpenAI.Responses.ResponseCreateParamsNonStreaming;
     const whole = stream
-      ? await responses.stream({ ...asked, stream: true }).finalResponse()
-      : await responses.create(asked);
-    return toldByWhole("responses", whole);
+      ? await responses.stream({ ...params, stream: true }).finalResponse()
+      : await responses.create(params);
+    return contentOfWhole("responses", whole);
   },
   messages: async (url, options, body, stream) => {
     const { messages } = new Anthropic({ ...options, baseURL: url });
-    const asked = body as Anthropic.MessageCreateParamsNonStreaming;
-    return toldByWhole(
+    const params = body as Anthropic.MessageCreateParamsNonStreaming;
+    return contentOfWhole(
       "messages",
-      stream ? await messages.stream(asked).finalMessage() : await messages.create(asked),
+      stream ? await messages.stream(params).finalMessage() : await messages.create(params),
     );
   },
 };

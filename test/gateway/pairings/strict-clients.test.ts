@@ -14,41 +14,41 @@ deps.answers = [OPENAI_CHAT["text, most of its prompt from the cache, after thou
 afterAll(() => deps.close());
 
 const messages = [{ role: "user", content: "Hello?" }];
-const ask = (path: string, model: string, more: object = {}) =>
+const send = (path: string, model: string, more: object = {}) =>
   deps.gateway.send("POST", path, {
     bearer: deps.key,
     json: { model, messages, max_tokens: 500, ...more },
   });
 
 test("Vercel's AI SDK 6 refuses `citations: null` in a text", async () => {
-  const { json } = await ask("/v1/messages", "chat.completions/model");
+  const { json } = await send("/v1/messages", "chat.completions/model");
   expect(json.content).toEqual([{ type: "text", text: expect.any(String) }]);
-  const { text } = await ask("/v1/messages", "chat.completions/model", { stream: true });
+  const { text } = await send("/v1/messages", "chat.completions/model", { stream: true });
   expect(text).toContain('"content_block":{"type":"text","text":""}');
 });
 
 test("OpenRouter's client refuses an answer without `system_fingerprint`", async () => {
   deps.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
-  const { json } = await ask("/v1/chat/completions", "messages/model");
+  const { json } = await send("/v1/chat/completions", "messages/model");
   expect(json).toMatchObject({ object: "chat.completion", system_fingerprint: null });
 });
 
 test("OpenRouter's client refuses a response without `completed_at` and its penalties", async () => {
   const penalties = { frequency_penalty: 0, presence_penalty: 0 };
   const isNumber = (value: unknown) => typeof value === "number";
-  const asked = { input: "Hello?", max_output_tokens: 500 };
+  const body = { input: "Hello?", max_output_tokens: 500 };
   deps.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
   const send = (more: object) =>
     deps.gateway.send("POST", "/v1/responses", {
       bearer: deps.key,
-      json: { model: "messages/model", ...asked, ...more },
+      json: { model: "messages/model", ...body, ...more },
     });
   const { json } = await send({});
   expect(json).toMatchObject({ object: "response", status: "completed", ...penalties });
   expect(isNumber(json.completed_at)).toBe(true);
   const { text } = await send({ stream: true });
-  const told = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
-  const responses = told.filter(({ response }) => response !== undefined);
+  const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+  const responses = events.filter(({ response }) => response !== undefined);
   expect(responses.map(({ type }) => type)).toEqual([
     "response.created",
     "response.in_progress",
@@ -65,7 +65,7 @@ test.each(SURFACE_NAMES)(
     deps.answers = [TEXTS[host]];
     const reported = async (include: boolean) => {
       const more = { stream: true, usage: { include } };
-      const { text } = await ask("/v1/chat/completions", `${host}/model`, more);
+      const { text } = await send("/v1/chat/completions", `${host}/model`, more);
       return /"usage":\{[^}]*"prompt_tokens":\d+/.test(text);
     };
     expect([await reported(true), await reported(false)]).toEqual([true, false]);

@@ -88,9 +88,9 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       const sent = (fromEnd = 1) =>
         SPEAKS[name] === host ? deps.sent(fromEnd) : deps.translated(host, fromEnd);
       const run = async (options: Parameters<typeof generateText>[0]) => {
-        const asked = { maxRetries: 0, maxOutputTokens: 500, providerOptions: STATELESS, ...options };
-        if (!streamed) return generateText(asked);
-        const answer = streamText({ ...asked, onError: ({ error }) => expect(error).toBeNull() });
+        const parameters = { maxRetries: 0, maxOutputTokens: 500, providerOptions: STATELESS, ...options };
+        if (!streamed) return generateText(parameters);
+        const answer = streamText({ ...parameters, onError: ({ error }) => expect(error).toBeNull() });
         await answer.consumeStream();
         return {
           text: await answer.text,
@@ -124,7 +124,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
 
       test("two tools are called and their results come back", async () => {
         deps.answers = [answers.calls, answers.text];
-        const asked: string[] = [];
+        const requests: string[] = [];
         const { text, steps } = await run({
           model: provider(`${host}/${served}`),
           prompt: "How warm is it?",
@@ -134,13 +134,13 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
               description: "The weather in a city.",
               inputSchema: CITY,
               execute: ({ city }) => {
-                asked.push(city);
+                requests.push(city);
                 return `4 °C in ${city}`;
               },
             }),
           },
         });
-        expect(asked).toEqual(["Paris", "Bogotá"]);
+        expect(requests).toEqual(["Paris", "Bogotá"]);
         expect(text).toBe(answers.text.story.text!);
         expect(steps.length).toBe(2);
         expect(steps[0]!.finishReason).toBe("tool-calls");

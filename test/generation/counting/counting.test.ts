@@ -20,8 +20,8 @@ function open(thread?: URL) {
   const clock = new ManualClock();
   counting = new Counting(clock, thread);
   const prompt = async (text: string, turn: Partial<CountTurn> = {}) => {
-    const asked = { key: "bal_one", rank: "paid", signal: STAYS, withinMs: MINUTE_MS, ...turn } as const;
-    return (await counting.prompt("text", new TextEncoder().encode(text), asked))?.tokens ?? null;
+    const whole = { key: "bal_one", rank: "paid", signal: STAYS, withinMs: MINUTE_MS, ...turn } as const;
+    return (await counting.prompt("text", new TextEncoder().encode(text), whole))?.tokens ?? null;
   };
   return { clock, prompt };
 }
@@ -134,7 +134,7 @@ test("so many may wait; prompts make room for answers", async () => {
 
 describe("a request of somebody without credit", () => {
   const turn = { key: "192.0.2.0/24", signal: STAYS, withinMs: MINUTE_MS };
-  const asked = (json: object, surface: SurfaceName = "chat.completions", isCount = false) => {
+  const workOf = (json: object, surface: SurfaceName = "chat.completions", isCount = false) => {
     const body = new TextEncoder().encode(JSON.stringify(json));
     return { sent: body.slice(), body, surface, counting: isCount };
   };
@@ -142,7 +142,7 @@ describe("a request of somebody without credit", () => {
 
   test("is read without its prompt, and its body comes back", async () => {
     open();
-    const one = asked({ model: "a/b", messages, max_tokens: 7, metadata: { user_id: "u" } });
+    const one = workOf({ model: "a/b", messages, max_tokens: 7, metadata: { user_id: "u" } });
     const { read, subject } = (await counting.request(one, turn))!;
     expect(one.body.length).toBe(0);
     assert(!refused(read), "a request that is fine");
@@ -162,7 +162,7 @@ describe("a request of somebody without credit", () => {
     ["asks for two things at once", { model: "a/b", messages, n: 0 }],
   ])("that %s is refused as any other", async (_, json) => {
     open();
-    const one = asked(json);
+    const one = workOf(json);
     const { read } = (await counting.request(one, turn))!;
     expect(read).toEqual(SURFACES["chat.completions"].readRequest(one.sent));
     expect(refused(read)).toBeTrue();
@@ -171,7 +171,7 @@ describe("a request of somebody without credit", () => {
   test("with long overrides is refused, because they would have to be taken apart again", async () => {
     open();
     const { read } = (await counting.request(
-      asked({ model: "a/b", messages, models: Array(2_000).fill("a/b") }),
+      workOf({ model: "a/b", messages, models: Array(2_000).fill("a/b") }),
       turn,
     ))!;
     assert(refused(read), "too long");
@@ -180,15 +180,15 @@ describe("a request of somebody without credit", () => {
 
   test("to be counted needs no ceiling", async () => {
     open();
-    const { read } = (await counting.request(asked({ model: "a/b", messages }, "messages", true), turn))!;
+    const { read } = (await counting.request(workOf({ model: "a/b", messages }, "messages", true), turn))!;
     expect(refused(read)).toBeFalse();
-    const without = (await counting.request(asked({ model: "a/b", messages }, "messages"), turn))!;
+    const without = (await counting.request(workOf({ model: "a/b", messages }, "messages"), turn))!;
     expect(refused(without.read)).toBeTrue();
   });
 
   test("to be compacted becomes an ordinary one", async () => {
     open();
-    const { body, sent } = asked({ model: "a/b", input: "x".repeat(70_000) });
+    const { body, sent } = workOf({ model: "a/b", input: "x".repeat(70_000) });
     expect(await counting.compaction(body, turn)).toEqual(compactionRequest(sent));
   });
 });

@@ -219,14 +219,14 @@ describe("a gateway that stops", () => {
 describe("while nothing comes, the meter is asked again when it wants to be", () => {
   /** Covers what comes for so long, and looks every `LOOK_MS`. */
   class Meter {
-    dueMs = LOOK_MS;
-    readonly asked: number[] = [];
+    dueMs = CHECK_MS;
+    readonly reads: number[] = [];
 
     constructor(private readonly untilMs: number) {}
 
     covers(_delivered: number, nowMs: number): boolean {
-      this.asked.push(nowMs);
-      this.dueMs = nowMs + LOOK_MS;
+      this.reads.push(nowMs);
+      this.dueMs = nowMs + CHECK_MS;
       return nowMs < this.untilMs;
     }
 
@@ -234,7 +234,7 @@ describe("while nothing comes, the meter is asked again when it wants to be", ()
       return null;
     }
   }
-  const LOOK_MS = 20;
+  const CHECK_MS = 20;
 
   test("and the stream ends when it does not cover what the host may have thought", async () => {
     const meter = new Meter(50);
@@ -242,7 +242,7 @@ describe("while nothing comes, the meter is asked again when it wants to be", ()
     played.writes[0]!.open(true);
     await settled();
     played.clock.advance(59);
-    expect([played.end, meter.asked]).toEqual([null, [0, 20, 40]]);
+    expect([played.end, meter.reads]).toEqual([null, [0, 20, 40]]);
     played.clock.advance(1);
     await settled();
     expect([played.end, played.cancelled]).toEqual([{ kind: "out_of_credit" }, true]);
@@ -285,7 +285,7 @@ describe("where what came is not covered, and there may be more", () => {
   /** Covers so many bytes; `raise` answers for more. */
   class Meter {
     readonly dueMs = 5;
-    asked: Gate<void>[] = [];
+    gates: Gate<void>[] = [];
     final = false;
 
     constructor(public most: number) {}
@@ -296,14 +296,14 @@ describe("where what came is not covered, and there may be more", () => {
 
     more(): Promise<void> | null {
       if (this.final) return null;
-      const asked = gate<void>();
-      this.asked.push(asked);
-      return asked.passed;
+      const opened = gate<void>();
+      this.gates.push(opened);
+      return opened.passed;
     }
 
     async raise(bytes: number): Promise<void> {
       this.most += bytes;
-      this.asked.at(-1)!.open();
+      this.gates.at(-1)!.open();
       await settled();
     }
   }
@@ -311,10 +311,10 @@ describe("where what came is not covered, and there may be more", () => {
   async function short(onDisconnect: RelayContext["onDisconnect"] = "cancel") {
     const meter = new Meter(0);
     const played = new Played(onDisconnect, meter, Number.POSITIVE_INFINITY, { takesAtOnce: true });
-    expect(meter.asked).toHaveLength(0);
+    expect(meter.gates).toHaveLength(0);
     played.reads[0]!.open(WORD);
     await settled();
-    expect([meter.asked.length, played.reads.length, played.end]).toEqual([1, 1, null]);
+    expect([meter.gates.length, played.reads.length, played.end]).toEqual([1, 1, null]);
     return { meter, played };
   }
 
@@ -331,7 +331,7 @@ describe("where what came is not covered, and there may be more", () => {
   test("it is asked for again as long as there may be, and the stream ends once there is not", async () => {
     const { meter, played } = await short();
     await meter.raise(0);
-    expect([meter.asked.length, played.end]).toEqual([2, null]);
+    expect([meter.gates.length, played.end]).toEqual([2, null]);
     meter.final = true;
     await meter.raise(0);
     expect([played.end, played.cancelled]).toEqual([{ kind: "out_of_credit" }, true]);

@@ -17,8 +17,8 @@ const anthropic = new Anthropic({
 });
 
 const GREETING = "Hello from the simulated host! You said: ";
-const SAID = "Grüße, 👋🏽 world";
-const messages = [{ role: "user" as const, content: SAID }];
+const TEXT = "Grüße, 👋🏽 world";
+const messages = [{ role: "user" as const, content: TEXT }];
 
 /** Words of at most sixteen characters: six of the greeting, then the caller's. */
 const wordsOf = (text: string): number => text.match(/\s*\S{1,16}|\s+$/gu)?.length ?? 0;
@@ -27,13 +27,13 @@ describe("chat completions, by OpenAI's client", () => {
   test("a whole answer echoes the last words, with true usage", async () => {
     const reply = await openai.chat.completions.create({ model: "echo", messages });
     expect(reply.object).toBe("chat.completion");
-    expect(reply.choices[0]?.message.content).toBe(GREETING + SAID);
+    expect(reply.choices[0]?.message.content).toBe(GREETING + TEXT);
     expect(reply.choices[0]?.finish_reason).toBe("stop");
-    const output = wordsOf(GREETING + SAID);
+    const output = wordsOf(GREETING + TEXT);
     expect(reply.usage).toMatchObject({
-      prompt_tokens: wordsOf(SAID),
+      prompt_tokens: wordsOf(TEXT),
       completion_tokens: output,
-      total_tokens: wordsOf(SAID) + output,
+      total_tokens: wordsOf(TEXT) + output,
     });
   });
 
@@ -46,8 +46,8 @@ describe("chat completions, by OpenAI's client", () => {
     });
     const chunks = await Array.fromAsync(stream);
     const deltas = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").filter((text) => text !== "");
-    expect(deltas.join("")).toBe(GREETING + SAID);
-    expect(deltas.length).toBe(wordsOf(GREETING + SAID));
+    expect(deltas.join("")).toBe(GREETING + TEXT);
+    expect(deltas.length).toBe(wordsOf(GREETING + TEXT));
     expect(chunks[0]?.choices[0]?.delta.role).toBe("assistant");
     expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe("stop");
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: deltas.length } });
@@ -103,20 +103,20 @@ describe("chat completions, by OpenAI's client", () => {
 describe("responses, by OpenAI's client", () => {
   test("answers and events have every member that Open Responses asks for", async () => {
     for (const more of [{}, { max_output_tokens: 2 }]) {
-      const asked = { model: "echo", input: SAID, ...more };
-      expect(inResponse(JSON.parse(await raw("/responses", asked)))).toEqual([]);
-      const stream = await openai.responses.create({ ...asked, stream: true });
+      const body = { model: "echo", input: TEXT, ...more };
+      expect(inResponse(JSON.parse(await raw("/responses", body)))).toEqual([]);
+      const stream = await openai.responses.create({ ...body, stream: true });
       for await (const event of stream) expect([event.type, inEvent(event)]).toEqual([event.type, []]);
     }
   });
 
   test("a whole answer", async () => {
-    const reply = await openai.responses.create({ model: "echo", input: SAID });
-    expect(reply.output_text).toBe(GREETING + SAID);
+    const reply = await openai.responses.create({ model: "echo", input: TEXT });
+    expect(reply.output_text).toBe(GREETING + TEXT);
     expect(reply.status).toBe("completed");
     expect(reply.usage).toMatchObject({
-      input_tokens: wordsOf(SAID),
-      output_tokens: wordsOf(GREETING + SAID),
+      input_tokens: wordsOf(TEXT),
+      output_tokens: wordsOf(GREETING + TEXT),
     });
   });
 
@@ -138,18 +138,18 @@ describe("responses, by OpenAI's client", () => {
     ]);
     const last = events.at(-1);
     expect(last?.type === "response.completed" && last.response.output).toMatchObject([
-      { type: "message", status: "completed", content: [{ type: "output_text", text: GREETING + SAID }] },
+      { type: "message", status: "completed", content: [{ type: "output_text", text: GREETING + TEXT }] },
     ]);
   });
 
   test("a forced function, whole and streamed", async () => {
     const tools = [{ type: "function" as const, name: "get_weather", parameters: SCHEMA, strict: true }];
     const tool_choice = { type: "function" as const, name: "get_weather" };
-    const reply = await openai.responses.create({ model: "echo", input: SAID, tools, tool_choice });
+    const reply = await openai.responses.create({ model: "echo", input: TEXT, tools, tool_choice });
     const [call] = reply.output;
     expect(JSON.parse(call?.type === "function_call" ? call.arguments : "")).toEqual(SAMPLE);
 
-    const stream = openai.responses.stream({ model: "echo", input: SAID, tools, tool_choice });
+    const stream = openai.responses.stream({ model: "echo", input: TEXT, tools, tool_choice });
     const [streamed] = (await stream.finalResponse()).output;
     expect(JSON.parse(streamed?.type === "function_call" ? streamed.arguments : "")).toEqual(SAMPLE);
   });
@@ -157,21 +157,21 @@ describe("responses, by OpenAI's client", () => {
   test("a forced freeform tool comes back as one, with free text", async () => {
     const stream = await openai.responses.create({
       model: "echo",
-      input: SAID,
+      input: TEXT,
       tools: [{ type: "custom", name: "apply_patch" }],
       tool_choice: { type: "custom", name: "apply_patch" },
       stream: true,
     });
     const events = await Array.fromAsync(stream);
     const done = events.find((event) => event.type === "response.output_item.done");
-    expect(done?.item).toMatchObject({ type: "custom_tool_call", name: "apply_patch", input: SAID });
+    expect(done?.item).toMatchObject({ type: "custom_tool_call", name: "apply_patch", input: TEXT });
   });
 
   test("the ceiling makes it incomplete, and says why", async () => {
-    const reply = await openai.responses.create({ model: "echo", input: SAID, max_output_tokens: 2 });
+    const reply = await openai.responses.create({ model: "echo", input: TEXT, max_output_tokens: 2 });
     expect([reply.status, reply.incomplete_details?.reason]).toEqual(["incomplete", "max_output_tokens"]);
     expect(
-      await raw("/responses", { model: "echo", input: SAID, max_output_tokens: 2, stream: true }),
+      await raw("/responses", { model: "echo", input: TEXT, max_output_tokens: 2, stream: true }),
     ).toContain("event: response.incomplete\n");
   });
 
@@ -186,15 +186,15 @@ describe("responses, by OpenAI's client", () => {
 });
 
 describe("messages, by Anthropic's client", () => {
-  const ask = { model: "echo", max_tokens: 100, messages };
+  const request = { model: "echo", max_tokens: 100, messages };
 
   test("a whole answer", async () => {
-    const reply = await anthropic.messages.create({ ...ask, system: "be brief" });
-    expect(reply.content).toMatchObject([{ type: "text", text: GREETING + SAID }]);
+    const reply = await anthropic.messages.create({ ...request, system: "be brief" });
+    expect(reply.content).toMatchObject([{ type: "text", text: GREETING + TEXT }]);
     expect(reply.stop_reason).toBe("end_turn");
     expect(reply.usage).toMatchObject({
-      input_tokens: wordsOf("be brief") + wordsOf(SAID),
-      output_tokens: wordsOf(GREETING + SAID),
+      input_tokens: wordsOf("be brief") + wordsOf(TEXT),
+      output_tokens: wordsOf(GREETING + TEXT),
     });
   });
 
@@ -204,17 +204,17 @@ describe("messages, by Anthropic's client", () => {
         role: "user" as const,
         content: [
           { type: "text" as const, text: "<system-reminder>Be brief.</system-reminder>" },
-          { type: "text" as const, text: SAID },
+          { type: "text" as const, text: TEXT },
         ],
       },
       { role: "system" as const, content: "Available agents: none." },
     ];
-    const text = await raw("/messages", { ...ask, messages: reminded });
-    expect(JSON.parse(text).content).toMatchObject([{ type: "text", text: GREETING + SAID }]);
+    const text = await raw("/messages", { ...request, messages: reminded });
+    expect(JSON.parse(text).content).toMatchObject([{ type: "text", text: GREETING + TEXT }]);
   });
 
   test("a stream has the whole sequence of events", async () => {
-    const text = await raw("/messages", { ...ask, stream: true });
+    const text = await raw("/messages", { ...request, stream: true });
     const names = [...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name!);
     expect(names.filter((name, index) => name !== names[index - 1])).toEqual([
       "message_start",
@@ -225,14 +225,14 @@ describe("messages, by Anthropic's client", () => {
       "message_delta",
       "message_stop",
     ]);
-    const reply = await anthropic.messages.stream(ask).finalMessage();
-    expect(reply.content).toMatchObject([{ type: "text", text: GREETING + SAID }]);
-    expect(reply.usage.output_tokens).toBe(wordsOf(GREETING + SAID));
+    const reply = await anthropic.messages.stream(request).finalMessage();
+    expect(reply.content).toMatchObject([{ type: "text", text: GREETING + TEXT }]);
+    expect(reply.usage.output_tokens).toBe(wordsOf(GREETING + TEXT));
   });
 
   test("a forced tool, whole and streamed", async () => {
     const tools = [{ name: "get_weather", input_schema: SCHEMA }];
-    const forced = { ...ask, tools, tool_choice: { type: "tool" as const, name: "get_weather" } };
+    const forced = { ...request, tools, tool_choice: { type: "tool" as const, name: "get_weather" } };
     for (const reply of [
       await anthropic.messages.create(forced),
       await anthropic.messages.stream(forced).finalMessage(),
@@ -243,12 +243,12 @@ describe("messages, by Anthropic's client", () => {
   });
 
   test("the ceiling ends the answer", async () => {
-    const reply = await anthropic.messages.create({ ...ask, max_tokens: 1 });
+    const reply = await anthropic.messages.create({ ...request, max_tokens: 1 });
     expect([reply.stop_reason, reply.usage.output_tokens]).toEqual(["max_tokens", 1]);
   });
 
   test("max_tokens is required, as the language says", async () => {
-    const { max_tokens, ...rest } = ask;
+    const { max_tokens, ...rest } = request;
     const error = await anthropic.messages.create(rest as never).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(Anthropic.BadRequestError);
   });
@@ -295,11 +295,11 @@ test("an answer never exceeds the model's own ceiling, nor splits a character", 
 });
 
 test("words are paced by the clock, and a caller who leaves is not talked to any longer", async () => {
-  const asked: number[] = [];
+  const requests: number[] = [];
   const clock = {
     ...systemClock,
     after: (ms: number, fire: () => void) => {
-      asked.push(ms);
+      requests.push(ms);
       return systemClock.after(0, fire);
     },
   };
@@ -314,8 +314,8 @@ test("words are paced by the clock, and a caller who leaves is not talked to any
   expect(new TextDecoder().decode((await reader.read()).value)).toContain("Hello");
   await reader.cancel();
   await paced.stop();
-  expect(asked[0]).toBe(7);
-  expect(asked.length).toBeLessThan(SIMULATED_LIMITS.maxOutputTokens);
+  expect(requests[0]).toBe(7);
+  expect(requests.length).toBeLessThan(SIMULATED_LIMITS.maxOutputTokens);
 });
 
 test("it listens on the loopback interface only", () => {
@@ -336,7 +336,7 @@ const SCHEMA = {
   required: ["city", "unit", "days", "detailed", "places", "at"],
   additionalProperties: false,
 };
-const SAMPLE = { city: SAID, unit: "celsius", days: 1, detailed: false, places: [], at: { lat: 0 } };
+const SAMPLE = { city: TEXT, unit: "celsius", days: 1, detailed: false, places: [], at: { lat: 0 } };
 
 function bottomless(): object {
   let schema: object = { type: "string" };

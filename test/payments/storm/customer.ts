@@ -23,7 +23,7 @@ export class Customer {
     let header: string | null = null;
     this.attempts += 1;
     while (!this.isOver()) {
-      const answer = await this.ask(usd, header).catch(() => null);
+      const answer = await this.send(usd, header).catch(() => null);
       if (answer?.status === 201) {
         this.paid += 1;
         return;
@@ -54,7 +54,7 @@ export class Customer {
     return Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload: signed })).toString("base64");
   }
 
-  private async ask(usd: number, header: string | null): Promise<Response> {
+  private async send(usd: number, header: string | null): Promise<Response> {
     const response = await fetch(`${this.any().url}/v1/credits`, {
       method: "POST",
       headers: {

@@ -56,11 +56,11 @@ export class FlakyNode {
   }
 
   private async reply(call: Call): Promise<Reply> {
-    if (this.blocksBehind === 0) return this.ask(call);
-    const latest = Number((await this.ask({ ...call, method: "eth_blockNumber", params: [] })).result);
+    if (this.blocksBehind === 0) return this.forward(call);
+    const latest = Number((await this.forward({ ...call, method: "eth_blockNumber", params: [] })).result);
     const seen = Math.max(0, latest - this.blocksBehind);
     if (call.method === "eth_blockNumber") return { jsonrpc: "2.0", id: call.id, result: hex(seen) };
-    return withoutLaterBlocks(await this.ask(this.asOf(seen, call)), call, seen);
+    return withoutLaterBlocks(await this.forward(this.asOf(seen, call)), call, seen);
   }
 
   private asOf(seen: number, { params, ...call }: Call): Call {
@@ -80,7 +80,7 @@ export class FlakyNode {
     return { ...call, params: params.with(at, shown) };
   }
 
-  private async ask(call: Call): Promise<Reply> {
+  private async forward(call: Call): Promise<Reply> {
     const response = await fetch(this.rpc, {
       method: "POST",
       body: JSON.stringify(call),

@@ -48,9 +48,9 @@ async function together(
   const start = (folder: Folder) => started(folder, command);
   const running: GatewayProcess[] = [];
   for (const folder of folders) running.push(await start(folder));
-  let asked = 0;
+  let calls = 0;
   return {
-    any: () => running[asked++ % running.length]!,
+    any: () => running[calls++ % running.length]!,
     async kill(turn) {
       const chosen = victims[turn % victims.length]!;
       await Promise.all(chosen.map((index) => running[index]!.kill()));

@@ -172,10 +172,10 @@ class Trial {
 
   /** What was delivered by a killed gateway is billed by the other version, and no more. */
   private async judge({ receipt, pieces }: Stream, { name }: Version): Promise<void> {
-    const ask = () => this.gateways[0]!.get(`/v1/receipts/${receipt}`, this.owner.key);
+    const read = () => this.gateways[0]!.get(`/v1/receipts/${receipt}`, this.owner.key);
     // Where a node keeps nothing on disk, the others end its streams once its lease is over.
-    await until(async () => (await ask()).status === 200);
-    const { state, cost_usd } = (await ask()).json;
+    await until(async () => (await read()).status === 200);
+    const { state, cost_usd } = (await read()).json;
     const nano = Math.round(cost_usd * 1e9);
     if (state !== "recovered") this.wrong.push(`${receipt} is ${state} at ${name}`);
     else this.recovered++;

@@ -24,7 +24,7 @@ class World {
   );
 
   /** One free request of a key of its own; whether it was admitted. */
-  async ask(balance: string, blocks: readonly string[], account: string | null = null): Promise<boolean> {
+  async request(balance: string, blocks: readonly string[], account: string | null = null): Promise<boolean> {
     const id = `bal_${balance}` as BalanceId;
     const accountId = account === null ? null : (`acct_${account}` as AccountId);
     const allowances = allowancesOf({ id, accountId }, blocks, LIMITS, this.pseudonym);
@@ -57,8 +57,8 @@ class World {
     return outcome instanceof Reservation;
   }
 
-  async admitted(asks: number, ask: (index: number) => Promise<boolean>): Promise<number> {
-    const outcomes = await Promise.all(Array.from({ length: asks }, (_, index) => ask(index)));
+  async admitted(asks: number, request: (index: number) => Promise<boolean>): Promise<number> {
+    const outcomes = await Promise.all(Array.from({ length: asks }, (_, index) => request(index)));
     return outcomes.filter(Boolean).length;
   }
 }
@@ -67,36 +67,36 @@ const LIMITS = { requestsPerDay: 50, accountlessRequestsPerDay: 20, rpm: null };
 
 test("10,000 keys without an account in one address block get one allowance together", async () => {
   const world = new World();
-  expect(await world.admitted(10_000, (index) => world.ask(`b${index}`, ["203.0.113.9"]))).toBe(20);
+  expect(await world.admitted(10_000, (index) => world.request(`b${index}`, ["203.0.113.9"]))).toBe(20);
 });
 
 test("a balance keeps its one allowance wherever its keys are used", async () => {
   const world = new World();
-  expect(await world.admitted(1_000, (index) => world.ask("b", [`203.0.113.${index % 250}`]))).toBe(20);
+  expect(await world.admitted(1_000, (index) => world.request("b", [`203.0.113.${index % 250}`]))).toBe(20);
 });
 
 test("all keys of an account share its allowance, and its network does not matter", async () => {
   const world = new World();
-  expect(await world.admitted(20, (index) => world.ask(`b${index}`, ["203.0.113.9"]))).toBe(20);
-  expect(await world.admitted(1_000, (index) => world.ask(`c${index}`, ["203.0.113.9"], "one"))).toBe(50);
+  expect(await world.admitted(20, (index) => world.request(`b${index}`, ["203.0.113.9"]))).toBe(20);
+  expect(await world.admitted(1_000, (index) => world.request(`c${index}`, ["203.0.113.9"], "one"))).toBe(50);
 });
 
 test("a subscriber with 65,536 IPv6 blocks gets sixteen allowances, not 65,536", async () => {
   const world = new World();
-  const asked = await world.admitted(10_000, (index) =>
-    world.ask(`b${index}`, [`2001:db8:1:${index.toString(16)}::/64`, "2001:db8:1::/48"]),
+  const admitted = await world.admitted(10_000, (index) =>
+    world.request(`b${index}`, [`2001:db8:1:${index.toString(16)}::/64`, "2001:db8:1::/48"]),
   );
-  expect(asked).toBe(320);
+  expect(admitted).toBe(320);
 });
 
 test("the allowance is whole again at 00:00 UTC", async () => {
   const world = new World();
-  const ask = (index: number) => world.ask(`b${index}`, ["203.0.113.9"]);
-  expect(await world.admitted(30, ask)).toBe(20);
+  const request = (index: number) => world.request(`b${index}`, ["203.0.113.9"]);
+  expect(await world.admitted(30, request)).toBe(20);
   world.clock.advance(24 * 3_600_000 - 1);
-  expect(await world.admitted(30, ask)).toBe(0);
+  expect(await world.admitted(30, request)).toBe(0);
   world.clock.advance(1);
-  expect(await world.admitted(30, ask)).toBe(20);
+  expect(await world.admitted(30, request)).toBe(20);
 });
 
 test("what the ledger keeps of an address tells nobody the address", () => {

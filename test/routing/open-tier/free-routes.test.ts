@@ -81,8 +81,8 @@ test("the first doubt takes it out at once, and it is asked ever less often", as
   const waits: number[] = [];
   for (let failures = 0; failures < 4; failures++) {
     const before = world.clock.elapsedMs();
-    const asked = world.probed.length;
-    while (world.probed.length === asked) world.clock.advance(1_000);
+    const probes = world.probed.length;
+    while (world.probed.length === probes) world.clock.advance(1_000);
     waits.push(world.clock.elapsedMs() - before);
     await world.answer("one", false);
   }

@@ -98,8 +98,8 @@ test("the keeper that is killed is replaced, and nobody is refused meanwhile", (
     expect((await gateway.send("DELETE", `/v1/keys/${id}`, undefined, key)).status).toBe(200);
     for (let time = 0; time < 10; time++) expect((await chat(gateway, key)).status).toBe(401);
     expect(await gateway.stop()).toBe(0);
-    const told = (await gateway.stderr()).split("\n").filter((line) => line.includes('"event":"keeper '));
-    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+    const logged = (await gateway.stderr()).split("\n").filter((line) => line.includes('"event":"keeper '));
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
       { event: "keeper ended", by: "SIGKILL" },
       { event: "keeper restarted" },
     ]);

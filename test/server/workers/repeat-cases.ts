@@ -51,7 +51,7 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
 
   test("OpenAI's package, whose connections break, repeats by itself over other workers and pays once", async () => {
     const owner = await gateway.keyWith(1);
-    const { text, tries } = await world.askLosing(3, owner);
+    const { text, tries } = await world.sendLosing(3, owner);
     expect(text).toContain("word59");
     expect([tries, world.arrivals]).toEqual([4, 1]);
     await until(async () => (await world.receiptsOf(owner)).length > 0);
@@ -119,11 +119,11 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
     process.kill(before, "SIGKILL");
     // A client that was connected to it retries, also one whose connection breaks within the answer.
     const answerOf = async (name: string) => (await read(await world.post(owner, name, CHAT))).text;
-    const told = await Promise.all(names.map((name) => answerOf(name).catch(() => answerOf(name))));
+    const answers = await Promise.all(names.map((name) => answerOf(name).catch(() => answerOf(name))));
     await until(() => workersOf(gateway.pid).length === 3 && !workersOf(gateway.pid).includes(before));
     await until(() => isReached(away));
     const arrivals = world.arrivals;
-    for (const [n, name] of names.entries()) expect(await answerOf(name)).toBe(told[n]!);
+    for (const [n, name] of names.entries()) expect(await answerOf(name)).toBe(answers[n]!);
     expect(world.arrivals).toBe(arrivals);
   }, 120_000);
 

@@ -23,7 +23,7 @@ import { until } from "../../fakes/until.ts";
 
 /** Three workers, of which the last one named in `inOrder` passes requests on. */
 const REQUEST: KeyedRequest = { id: "bal_one key", balance: "bal_one" as BalanceId, pays: true };
-const [FIRST, SECOND, ASKED] = inOrder(REQUEST.id, 3) as [number, number, number];
+const [FIRST, SECOND, OWN] = inOrder(REQUEST.id, 3) as [number, number, number];
 
 let folder: string;
 let stops: (() => void)[];
@@ -38,15 +38,15 @@ afterEach(() => {
   expect(faults).toEqual([]);
 });
 
-const placeOf = (number: number, more = {}) =>
+const identityOf = (number: number, more = {}) =>
   workerIdentity({ GATEWAY_WORKER: String(number), GATEWAY_WORKERS: "3", GATEWAY_SOCKETS: folder, ...more })!;
 
 function ownersAt(
   number: number,
   clock: ManualClock | typeof systemClock = systemClock,
-  place = placeOf(number),
+  identity = identityOf(number),
 ): RepeatOwners {
-  return new RepeatOwners(place, {
+  return new RepeatOwners(identity, {
     clock,
     deadlines: new Deadlines(clock, (fault) => faults.push(fault)),
     silenceMs: () => 60_000,
@@ -64,7 +64,7 @@ async function worker(number: number, answer: Answer): Promise<PassedRepeats> {
     onFault: (fault) => faults.push(fault),
   });
   stops.push(() => passed.stop());
-  await passed.listen(placeOf(number).socketOf(number));
+  await passed.listen(identityOf(number).socketOf(number));
   return passed;
 }
 
@@ -76,7 +76,7 @@ async function stranger(number: number, serve: (socket: Socket) => void): Promis
     serve(socket);
   });
   stops.push(() => server.close());
-  await new Promise<void>((listening) => server.listen(placeOf(number).socketOf(number), listening));
+  await new Promise<void>((listening) => server.listen(identityOf(number).socketOf(number), listening));
 }
 
 const callOf = (
@@ -91,7 +91,7 @@ const callOf = (
   signal,
 });
 
-const ask = (owners: RepeatOwners, call = callOf(), request = REQUEST) =>
+const send = (owners: RepeatOwners, call = callOf(), request = REQUEST) =>
   owners.answer(request, "chat.completions", call);
 
 const whole = (text: string): GenerationAnswer => ({
@@ -136,7 +136,7 @@ describe("a request is passed on", () => {
     await worker(SECOND, async () => whole("by another"));
     const part = crypto.getRandomValues(new Uint8Array(65_536));
     const large = Buffer.concat(Array.from({ length: 40 }, () => part));
-    const answer = await ask(ownersAt(ASKED), callOf(large));
+    const answer = await send(ownersAt(OWN), callOf(large));
     expect(answer).toMatchObject({ kind: "whole", status: 200, headers: { "x-gateway-receipt": "rcpt_1" } });
     expect(Buffer.from((answer as { body: Uint8Array }).body).toString()).toBe("answered");
     const { secret, headers, blocks, isUnpaid, body: sent } = seen! as GenerationCall;
@@ -152,7 +152,7 @@ describe("a request is passed on", () => {
   test("a refusal keeps its code and details, and a stream its bytes", async () => {
     const why = refuse("rate_limited", "Too often.", { retryAfterS: 7 });
     const first = await worker(FIRST, async () => why);
-    expect(await ask(ownersAt(ASKED))).toEqual(why);
+    expect(await send(ownersAt(OWN))).toEqual(why);
     first.stop();
     const part = "0123456789".repeat(10_000);
     await worker(FIRST, async () =>
@@ -161,36 +161,36 @@ describe("a request is passed on", () => {
         sink.close();
       }),
     );
-    expect(await read(await ask(ownersAt(ASKED)))).toBe(part.repeat(50));
+    expect(await read(await send(ownersAt(OWN)))).toBe(part.repeat(50));
   });
 
   test("whoever owns it answers it, and nobody is asked", async () => {
-    expect(await ask(ownersAt(FIRST))).toBeNull();
+    expect(await send(ownersAt(FIRST))).toBeNull();
   });
 
   test("the socket is for the gateway's user alone", async () => {
     await worker(FIRST, async () => null);
-    expect(statSync(placeOf(FIRST).socketOf(FIRST)).mode & 0o777).toBe(0o600);
+    expect(statSync(identityOf(FIRST).socketOf(FIRST)).mode & 0o777).toBe(0o600);
   });
 });
 
 describe("where the owner", () => {
   test("is not there, the next one answers, and in the end whoever was asked", async () => {
-    expect(await ask(ownersAt(ASKED))).toBeNull();
+    expect(await send(ownersAt(OWN))).toBeNull();
     await worker(SECOND, async () => whole("second"));
-    expect(await ask(ownersAt(ASKED))).toMatchObject({ kind: "whole" });
+    expect(await send(ownersAt(OWN))).toMatchObject({ kind: "whole" });
   });
 
   test("is on its way out, the next one answers", async () => {
     await worker(FIRST, async () => null);
     await worker(SECOND, async () => whole("second"));
-    expect(await ask(ownersAt(ASKED))).toMatchObject({ kind: "whole" });
+    expect(await send(ownersAt(OWN))).toMatchObject({ kind: "whole" });
   });
 
   test("is of another version, the next one answers", async () => {
     await stranger(FIRST, (socket) => socket.write(Buffer.from('\0\0\0\x0e{"protocol":0}')));
     await worker(SECOND, async () => whole("second"));
-    expect(await ask(ownersAt(ASKED))).toMatchObject({ kind: "whole" });
+    expect(await send(ownersAt(OWN))).toMatchObject({ kind: "whole" });
   });
 
   test("hangs, the next one answers once it was waited for, and then at once for a while", async () => {
@@ -200,19 +200,19 @@ describe("where the owner", () => {
     });
     await worker(SECOND, async () => whole("second"));
     const clock = new ManualClock();
-    const owners = ownersAt(ASKED, clock);
-    const answer = ask(owners);
+    const owners = ownersAt(OWN, clock);
+    const answer = send(owners);
     await until(() => dialled === 1);
     clock.advance(10_000);
     expect(await answer).toMatchObject({ kind: "whole" });
-    expect(await ask(owners)).toMatchObject({ kind: "whole" });
+    expect(await send(owners)).toMatchObject({ kind: "whole" });
     expect(dialled).toBe(1);
   });
 
   test("ends before it answers, its client is told to ask again; nobody else is asked", async () => {
-    const asked = gate();
+    const requested = gate();
     const owner = await worker(FIRST, async () => {
-      asked.open();
+      requested.open();
       return new Promise<null>(() => {});
     });
     let others = 0;
@@ -220,8 +220,8 @@ describe("where the owner", () => {
       others += 1;
       return null;
     });
-    const answer = ask(ownersAt(ASKED));
-    await asked.passed;
+    const answer = send(ownersAt(OWN));
+    await requested.passed;
     owner.stop();
     expect(await answer).toMatchObject({ code: "internal_error", status: 500 });
     expect(others).toBe(0);
@@ -234,7 +234,7 @@ describe("where the owner", () => {
         await new Promise<void>(() => {});
       }),
     );
-    const stream = (await ask(ownersAt(ASKED))) as StreamedAnswer;
+    const stream = (await send(ownersAt(OWN))) as StreamedAnswer;
     const reader = new Reader();
     const running = stream.run(reader);
     await until(() => reader.text === "half ");
@@ -246,25 +246,25 @@ describe("where the owner", () => {
 
 describe("an owner that is back", () => {
   const back = (clock = new ManualClock()) =>
-    ownersAt(FIRST, clock, placeOf(FIRST, { GATEWAY_WORKER_AGAIN: "1" }));
+    ownersAt(FIRST, clock, identityOf(FIRST, { GATEWAY_WORKER_AGAIN: "1" }));
 
   test("asks those that answered in its place what they keep, for as long as they keep it", async () => {
-    const asked: [number, boolean][] = [];
+    const passed: [number, boolean][] = [];
     await worker(SECOND, async (_, ifKept) => {
-      asked.push([SECOND, ifKept]);
+      passed.push([SECOND, ifKept]);
       return null;
     });
-    await worker(ASKED, async (_, ifKept) => {
-      asked.push([ASKED, ifKept]);
+    await worker(OWN, async (_, ifKept) => {
+      passed.push([OWN, ifKept]);
       return whole("kept");
     });
     const clock = new ManualClock();
     const owners = back(clock);
-    expect(await ask(owners)).toMatchObject({ kind: "whole" });
+    expect(await send(owners)).toMatchObject({ kind: "whole" });
     expect(await owners.kept(REQUEST, "chat.completions", callOf())).toMatchObject({ kind: "whole" });
-    expect(asked).toEqual([SECOND, ASKED, SECOND, ASKED].map((number) => [number, true]));
+    expect(passed).toEqual([SECOND, OWN, SECOND, OWN].map((number) => [number, true]));
     clock.advance(600_000);
-    expect([await ask(owners), asked.length]).toEqual([null, 4]);
+    expect([await send(owners), passed.length]).toEqual([null, 4]);
   });
 
   test("answers itself where they keep nothing, are not there, or end before they say so", async () => {
@@ -272,31 +272,31 @@ describe("an owner that is back", () => {
       dying.stop();
       return new Promise<null>(() => {});
     });
-    expect(await ask(back())).toBeNull();
+    expect(await send(back())).toBeNull();
   });
 });
 
 describe("a client", () => {
   test("that leaves, leaves at the owner too, before the answer and in the middle of it", async () => {
     let left = 0;
-    const asked = [gate(), gate()];
+    const requested = [gate(), gate()];
     await worker(FIRST, async ({ signal }) => {
       signal.addEventListener("abort", () => (left += 1));
-      asked.shift()!.open();
-      if (asked.length > 0) return new Promise<null>(() => {});
+      requested.shift()!.open();
+      if (requested.length > 0) return new Promise<null>(() => {});
       return streamed(async (sink) => {
         while (await sink.write(Buffer.alloc(100_000))) await Bun.sleep(1);
       });
     });
     const [early, late] = [new AbortController(), new AbortController()];
-    const owners = ownersAt(ASKED);
-    const first = asked[0]!.passed;
-    const unanswered = ask(owners, callOf(undefined, early.signal));
+    const owners = ownersAt(OWN);
+    const first = requested[0]!.passed;
+    const unanswered = send(owners, callOf(undefined, early.signal));
     await first;
     early.abort();
     expect(refused(await unanswered)).toBe(false);
     await until(() => left === 1);
-    const stream = (await ask(owners, callOf(undefined, late.signal))) as StreamedAnswer;
+    const stream = (await send(owners, callOf(undefined, late.signal))) as StreamedAnswer;
     late.abort();
     await stream.run(new Reader());
     await until(() => left === 2);
@@ -310,7 +310,7 @@ describe("a client", () => {
       }),
     );
     const leaves = new AbortController();
-    const stream = (await ask(ownersAt(ASKED), callOf(undefined, leaves.signal))) as StreamedAnswer;
+    const stream = (await send(ownersAt(OWN), callOf(undefined, leaves.signal))) as StreamedAnswer;
     const taking = gate<boolean>();
     const running = stream.run({ write: () => taking.passed, close() {} });
     for (let before = -1; written !== before; await Bun.sleep(20)) before = written;
@@ -322,12 +322,14 @@ describe("a client", () => {
 
   test("without credit has a thousand of a worker's requests passed on at a time", async () => {
     await worker(FIRST, async () => new Promise<null>(() => {}));
-    const owners = ownersAt(ASKED);
+    const owners = ownersAt(OWN);
     const unpaid = { ...REQUEST, pays: false };
     const leaves = new AbortController();
-    const asked = Array.from({ length: 1_000 }, () => ask(owners, callOf(undefined, leaves.signal), unpaid));
-    expect(await ask(owners, callOf(), unpaid)).toMatchObject({ code: "rate_limited" });
+    const requests = Array.from({ length: 1_000 }, () =>
+      send(owners, callOf(undefined, leaves.signal), unpaid),
+    );
+    expect(await send(owners, callOf(), unpaid)).toMatchObject({ code: "rate_limited" });
     leaves.abort();
-    await Promise.all(asked);
+    await Promise.all(requests);
   });
 });

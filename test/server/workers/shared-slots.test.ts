@@ -28,9 +28,9 @@ class Fleet {
     this.lines = Array.from({ length: size * 2 }, () => []);
     this.book = new SlotPool(most, size, {
       give: (worker, count) =>
-        this.say(size + worker, worker, () => this.workers[worker]!.given("h", most, count)),
+        this.enqueue(size + worker, worker, () => this.workers[worker]!.given("h", most, count)),
       recall: (worker, count) =>
-        this.say(size + worker, worker, () => this.workers[worker]!.recalled("h", most, count)),
+        this.enqueue(size + worker, worker, () => this.workers[worker]!.recalled("h", most, count)),
     });
     this.workers = Array.from({ length: size }, (_, worker) => this.begin(worker));
   }
@@ -58,15 +58,15 @@ class Fleet {
 
   private begin(worker: number): HostSlots {
     const slots = new HostSlots(this.clock, () => ({
-      request: (count) => this.say(worker, worker, () => this.book.requested(worker, count)),
-      giveBack: (count) => this.say(worker, worker, () => this.book.returned(worker, count)),
+      request: (count) => this.enqueue(worker, worker, () => this.book.requested(worker, count)),
+      giveBack: (count) => this.enqueue(worker, worker, () => this.book.returned(worker, count)),
     }));
     slots.prepare([this.host]);
     return slots;
   }
 
   /** What is for or from a process that has ended is lost with it. */
-  private say(line: number, worker: number, arrive: () => void): void {
+  private enqueue(line: number, worker: number, arrive: () => void): void {
     const life = this.lives[worker];
     this.messages += 1;
     this.lines[line]!.push(() => {
@@ -154,14 +154,14 @@ test("one worker may have all places while the others need none", async () => {
 });
 
 test("a worker is asked for what others lack once, and not again for what it was asked for before", () => {
-  const told: string[] = [];
+  const messages: string[] = [];
   const book = new SlotPool(4, 3, {
-    give: (worker, count) => void told.push(`give ${worker}: ${count}`),
-    recall: (worker, count) => void told.push(`recall ${worker}: ${count}`),
+    give: (worker, count) => void messages.push(`give ${worker}: ${count}`),
+    recall: (worker, count) => void messages.push(`recall ${worker}: ${count}`),
   });
   const after = (act: () => void): string[] => {
     act();
-    return told.splice(0);
+    return messages.splice(0);
   };
   expect(after(() => book.requested(1, 4))).toEqual(["give 1: 4"]);
   expect(after(() => book.requested(2, 1))).toEqual(["recall 1: 1"]);
@@ -186,10 +186,10 @@ test("below the limit, next to nothing is said", async () => {
 });
 
 test("a reload that lowers the limit takes back what is not used, and the rest as it ends", async () => {
-  const told: string[] = [];
+  const messages: string[] = [];
   const slots = new HostSlots(new ManualClock(), (_, most) => ({
-    request: (count) => void told.push(`${most}: ask ${count}`),
-    giveBack: (count) => void told.push(`${most}: back ${count}`),
+    request: (count) => void messages.push(`${most}: ask ${count}`),
+    giveBack: (count) => void messages.push(`${most}: back ${count}`),
   }));
   const before = { id: "h", maxConcurrent: 5 };
   slots.prepare([before]);
@@ -199,31 +199,31 @@ test("a reload that lowers the limit takes back what is not used, and the rest a
   slot.release();
   // It was on its way.
   slots.given("h", 5, 1);
-  expect(told).toEqual(["5: ask 1", "5: back 2", "2: ask 1", "5: back 1", "5: back 1"]);
+  expect(messages).toEqual(["5: ask 1", "5: back 2", "2: ask 1", "5: back 1", "5: back 1"]);
 });
 
 test("a reload that drops a host gives its places back and forgets it, once nothing is under way there", () => {
-  const told: string[] = [];
+  const messages: string[] = [];
   const slots = new HostSlots(new ManualClock(), (host) => ({
-    request: (count) => void told.push(`${host}: ask ${count}`),
-    giveBack: (count) => void told.push(`${host}: back ${count}`),
+    request: (count) => void messages.push(`${host}: ask ${count}`),
+    giveBack: (count) => void messages.push(`${host}: back ${count}`),
   }));
   const [kept, dropped, busy] = ["kept", "dropped", "busy"].map((id) => ({ id, maxConcurrent: 5 }));
   slots.prepare([kept!, dropped!, busy!]);
   for (const id of ["kept", "dropped", "busy"]) slots.given(id, 5, 2);
   const slot = slots.take(busy!)!;
-  told.length = 0;
+  messages.length = 0;
   const listed = () => [...slots.loads()].map(({ host, inFlight }) => `${host} ${inFlight}`);
   slots.prepare([kept!]);
-  expect(told).toEqual(["dropped: back 2"]);
+  expect(messages).toEqual(["dropped: back 2"]);
   expect(listed()).toEqual(["kept 0", "busy 1"]);
   slot.release();
   slots.prepare([kept!]);
-  expect(told).toEqual(["dropped: back 2", "busy: back 2"]);
+  expect(messages).toEqual(["dropped: back 2", "busy: back 2"]);
   expect(listed()).toEqual(["kept 0"]);
   // It was on its way.
   slots.given("dropped", 5, 1);
-  expect(told.at(-1)).toBe("dropped: back 1");
+  expect(messages.at(-1)).toBe("dropped: back 1");
 });
 
 test("a host without a limit of the operator's is each worker's own", () => {

@@ -47,7 +47,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       config
         .replace("per_hour: 100000", `per_hour: ${SET_UPS}`)
         .replace("max_output_tokens: 4000", `max_output_tokens: ${MAX_TOKENS}`)
-        .replace("speaks: [chat.completions]", `speaks: [chat.completions], max_concurrent: ${PLACES}`),
+        .replace("speaks: [chat.completions]", `speaks: [chat.completions], max_concurrent: ${SLOTS}`),
     );
     gateway = await GatewayProcess.start(folder);
     key = (await gateway.keyWith(10)).key;
@@ -68,7 +68,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   const OWN = 3;
   const WRONG_SECRETS = 60;
   /** At the host, for all workers together: an odd number, and few. */
-  const PLACES = 3;
+  const SLOTS = 3;
 
   const workers = (): number[] => workersOf(gateway.pid);
 
@@ -76,7 +76,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
    * On a connection of its own, so that the kernel picks a worker again; again where that worker is stopped or
    * gone.
    */
-  async function ask(path: string, init: RequestInit = {}, timeoutMs = 60_000): Promise<Response> {
+  async function send(path: string, init: RequestInit = {}, timeoutMs = 60_000): Promise<Response> {
     for (let attempt = 0; attempt < 200; attempt++) {
       try {
         const headers = { ...init.headers, connection: "close" };
@@ -97,7 +97,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
 
   async function chat(times: number, bearer = key): Promise<void> {
     for (let done = 0; done < times; done++) {
-      const answer = await ask("/v1/chat/completions", {
+      const answer = await send("/v1/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
         body: JSON.stringify({
@@ -112,7 +112,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
 
   async function scrape(): Promise<Map<string, number>> {
     const text = await (
-      await ask("/metrics", { headers: { authorization: `Bearer ${ADMIN}` } }, 1_000)
+      await send("/metrics", { headers: { authorization: `Bearer ${ADMIN}` } }, 1_000)
     ).text();
     const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
     return new Map(
@@ -142,9 +142,9 @@ export function testWorkersTogether(database: () => Promise<string>): void {
 
   test("whichever worker is asked tells what was used at all of them", async () => {
     const read = async (path: string) =>
-      (await ask(path, { headers: { authorization: `Bearer ${key}` } })).json();
+      (await send(path, { headers: { authorization: `Bearer ${key}` } })).json();
     await until(async () => {
-      const told = await Promise.all(
+      const answers = await Promise.all(
         Array.from({ length: 8 }, async () => {
           const { stretches } = await read("/v1/usage?period=day");
           const { balance_usd } = await read("/v1/me");
@@ -152,13 +152,13 @@ export function testWorkersTogether(database: () => Promise<string>): void {
           return [requests.reduce((sum: number, count: number) => sum + count, 0), balance_usd];
         }),
       );
-      return told.every(([requests, balance]) => requests === 40 && balance === 10 - 40 * 0.000_02);
+      return answers.every(([requests, balance]) => requests === 40 && balance === 10 - 40 * 0.000_02);
     });
   }, 600_000);
 
   test("what a network may do in an hour, it may do at all workers together", async () => {
     const statuses = async (times: number, path: string, init: RequestInit) => {
-      const answers = await Promise.all(Array.from({ length: times }, () => ask(path, init)));
+      const answers = await Promise.all(Array.from({ length: times }, () => send(path, init)));
       return answers.map(({ status }) => status);
     };
     const made = await statuses(30, "/v1/keys", { method: "POST" });
@@ -175,18 +175,18 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     hostTakesMs = 20;
     await Promise.all(Array.from({ length: 20 }, () => chat(2)));
     hostTakesMs = 0;
-    expect(mostAtHost).toBe(PLACES);
+    expect(mostAtHost).toBe(SLOTS);
   }, 600_000);
 
   test("whichever worker is asked tells what the host has from all of them", async () => {
     held = gate();
-    const served = Promise.all(Array.from({ length: PLACES }, () => chat(1)));
-    await until(() => atHost >= PLACES);
+    const served = Promise.all(Array.from({ length: SLOTS }, () => chat(1)));
+    await until(() => atHost >= SLOTS);
     for (let time = 0; time < 6; time++) {
       const { data } = await (
-        await ask("/admin/hosts", { headers: { authorization: `Bearer ${ADMIN}` } })
+        await send("/admin/hosts", { headers: { authorization: `Bearer ${ADMIN}` } })
       ).json();
-      expect(data).toMatchObject([{ id: "h0", state: "available", in_flight: PLACES, waiting: 0 }]);
+      expect(data).toMatchObject([{ id: "h0", state: "available", in_flight: SLOTS, waiting: 0 }]);
     }
     held.open();
     await served;
@@ -199,12 +199,14 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     for (let time = 0; time < 10; time++) {
       const model = time % 2 === 0 ? "test/model" : "test/none";
       const body = JSON.stringify({ model, max_tokens: 10, messages: [{ role: "user", content: "Hi" }] });
-      const answer = await ask("/v1/chat/completions", { method: "POST", headers: { authorization }, body });
+      const answer = await send("/v1/chat/completions", { method: "POST", headers: { authorization }, body });
       const receipt = answer.headers.get("x-gateway-receipt");
-      found.push((await (await ask(`/v1/receipts/${receipt}`, { headers: { authorization } })).json()).state);
+      found.push(
+        (await (await send(`/v1/receipts/${receipt}`, { headers: { authorization } })).json()).state,
+      );
     }
     expect(found).toEqual(Array.from({ length: 5 }, () => ["settled", "refused"]).flat());
-    const none = await ask(`/v1/receipts/rcpt_${"1".repeat(22)}`, { headers: { authorization } });
+    const none = await send(`/v1/receipts/rcpt_${"1".repeat(22)}`, { headers: { authorization } });
     expect(none.status).toBe(400);
   }, 600_000);
 
@@ -236,7 +238,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
     const samples = await scrape();
     expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([108, 108]);
     expect(samples.get("gateway_worker_restarts_total")).toBe(1);
-    expect(mostAtHost).toBe(PLACES);
+    expect(mostAtHost).toBe(SLOTS);
   }, 600_000);
 
   test.each([
@@ -252,9 +254,9 @@ export function testWorkersTogether(database: () => Promise<string>): void {
       const messages = [{ role: "user", content: "Hi" }];
       const body = JSON.stringify({ model: "test/model", stream: true, max_tokens: MAX_TOKENS, messages });
       const both = Array.from({ length: AT_ONCE }, async () => {
-        const answer = await ask("/v1/chat/completions", { method: "POST", headers, body });
+        const answer = await send("/v1/chat/completions", { method: "POST", headers, body });
         expect(await answer.text()).toEndWith("data: [DONE]\n\n");
-        const receipt = await ask(`/v1/receipts/${answer.headers.get("x-gateway-receipt")}`, { headers });
+        const receipt = await send(`/v1/receipts/${answer.headers.get("x-gateway-receipt")}`, { headers });
         const { state, tokens, cost_usd } = (await receipt.json()) as {
           state: string;
           tokens: { output: number };

@@ -11,7 +11,7 @@ const REFUSED = { at: 5, detail: "status 401" };
 class Fixture {
   readonly clock = new ManualClock();
   readonly counts = [0, 0];
-  readonly asked: number[][] = [[], []];
+  readonly requests: number[][] = [[], []];
   readonly serving = [true, true];
   keeper: ReportingWorker | null = null;
   readonly call = new WorkerReport(this.clock, () => [
@@ -21,7 +21,7 @@ class Fixture {
   ]);
 
   answer(index: number): void {
-    for (const round of this.asked[index]!.splice(0))
+    for (const round of this.requests[index]!.splice(0))
       this.call.onWorkerState(index + 1, round, this.state(index));
   }
 
@@ -78,12 +78,14 @@ class Fixture {
   }
 
   private member(index: number): ReportingWorker {
-    const tell = this.serving[index]! ? (round: number) => void this.asked[index]!.push(round) : null;
-    return { number: index + 1, requestState: tell };
+    const requestState = this.serving[index]!
+      ? (round: number) => void this.requests[index]!.push(round)
+      : null;
+    return { number: index + 1, requestState: requestState };
   }
 }
 
-async function heard(deps: Fixture): Promise<string[]> {
+async function linesOf(deps: Fixture): Promise<string[]> {
   const lines = deps.lines();
   for (const index of [0, 1]) deps.answer(index);
   return lines;
@@ -92,7 +94,7 @@ async function heard(deps: Fixture): Promise<string[]> {
 test("the answer comes when the last worker has answered, and waits for no clock", async () => {
   const deps = new Fixture();
   deps.counts.splice(0, 2, 3, 4);
-  const lines = await heard(deps);
+  const lines = await linesOf(deps);
   expect(lines).toContain("things_total 7");
   expect(lines).toContain("open 2");
 });
@@ -100,7 +102,7 @@ test("the answer comes when the last worker has answered, and waits for no clock
 test("who asks meanwhile gets the same answer, and the workers are asked once", async () => {
   const deps = new Fixture();
   const both = Promise.all([deps.lines(), deps.lines()]);
-  expect(deps.asked.map((rounds) => rounds.length)).toEqual([1, 1]);
+  expect(deps.requests.map((rounds) => rounds.length)).toEqual([1, 1]);
   for (const index of [0, 1]) deps.answer(index);
   const [one, other] = await both;
   expect(one).toEqual(other);
@@ -109,12 +111,12 @@ test("who asks meanwhile gets the same answer, and the workers are asked once", 
 test("a silent worker's counts stand as they were last heard, its gauges are left out, and it is counted", async () => {
   const deps = new Fixture();
   deps.counts.splice(0, 2, 3, 4);
-  await heard(deps);
+  await linesOf(deps);
   deps.counts.splice(0, 2, 10, 10);
-  const asked = deps.lines();
+  const pending = deps.lines();
   deps.answer(0);
   deps.clock.advance(500);
-  const lines = await asked;
+  const lines = await pending;
   expect(lines).toContain("things_total 14");
   expect(lines).toContain("open 1");
   expect(lines).toContain('gateway_workers{state="silent"} 1');
@@ -122,21 +124,21 @@ test("a silent worker's counts stand as they were last heard, its gauges are lef
 
 test("a worker that ends while it is asked is not waited for", async () => {
   const deps = new Fixture();
-  const asked = deps.lines();
+  const pending = deps.lines();
   deps.answer(0);
   deps.serving[1] = false;
   deps.call.ended(2);
-  expect(await asked).toContain('gateway_workers{state="starting"} 1');
+  expect(await pending).toContain('gateway_workers{state="starting"} 1');
 });
 
 test("what an ended worker had counted stays, however often it ends", async () => {
   const deps = new Fixture();
   for (let life = 1; life <= 3; life++) {
     deps.counts[1] = 5;
-    expect(await heard(deps)).toContain(`things_total ${life * 5}`);
+    expect(await linesOf(deps)).toContain(`things_total ${life * 5}`);
     deps.call.ended(2);
     deps.counts[1] = 0;
-    const lines = await heard(deps);
+    const lines = await linesOf(deps);
     expect(lines).toContain(`things_total ${life * 5}`);
     expect(lines).toContain(`gateway_worker_restarts_total ${life}`);
   }
@@ -145,8 +147,8 @@ test("what an ended worker had counted stays, however often it ends", async () =
 test("a worker that does not serve yet is not asked", async () => {
   const deps = new Fixture();
   deps.serving[1] = false;
-  const lines = await heard(deps);
-  expect(deps.asked[1]).toEqual([]);
+  const lines = await linesOf(deps);
+  expect(deps.requests[1]).toEqual([]);
   expect(lines).toContain('gateway_workers{state="starting"} 1');
 });
 
@@ -192,16 +194,16 @@ test("the keeper of the database tells of itself, is no worker, and its restarts
     hosts: { routes: [], loads: [] },
   };
   deps.keeper = { number: KEEPER, requestState: (round) => deps.call.onWorkerState(KEEPER, round, state) };
-  const lines = await heard(deps);
+  const lines = await linesOf(deps);
   expect(lines).toContain('bytes{worker="keeper"} 7');
   expect(lines).toContain('gateway_workers{state="answered"} 2');
   expect(lines).toContain("gateway_keeper_restarts_total 0");
   deps.call.ended(KEEPER);
   deps.keeper = { number: KEEPER, requestState() {} };
-  const asked = heard(deps);
+  const pending = linesOf(deps);
   await Promise.resolve();
   deps.clock.advance(500);
-  const without = await asked;
+  const without = await pending;
   expect(without.filter((line) => line.includes("keeper"))).toEqual(["gateway_keeper_restarts_total 1"]);
   expect(without).toContain("gateway_worker_restarts_total 0");
   expect(without).toContain('gateway_workers{state="silent"} 0');

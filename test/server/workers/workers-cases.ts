@@ -137,8 +137,8 @@ export function testWorkers(database: () => Promise<string>): void {
       const owner = await gateway.keyWith(1);
       const wallet = privateKeyToAccount(generatePrivateKey());
       const signed = async () => {
-        const asked = { address: wallet.address, chain_id: 1 };
-        const { message } = (await gateway.post("/v1/auth/wallet", asked)).json;
+        const body = { address: wallet.address, chain_id: 1 };
+        const { message } = (await gateway.post("/v1/auth/wallet", body)).json;
         return { message, signature: await wallet.signMessage({ message }) };
       };
       const claim = async () => gateway.post("/v1/me/claim", { wallet: await signed() }, owner.key);

@@ -29,7 +29,7 @@ export const mutantsOf = (
 const isOne = (by: Edit | readonly Edit[]): by is Edit => typeof by[0] === "string";
 
 /** What the simulator said, and of which seed; null where it noticed nothing. */
-export type Caught = { readonly seed: number; readonly said: string } | null;
+export type Caught = { readonly seed: number; readonly message: string } | null;
 
 /**
  * Each mutant with a seed that shows it, in a copy of the source: the one that showed it before, as `first-seeds.json` has
@@ -45,7 +45,7 @@ export async function* hunt(
     for (const part of COPIED) cpSync(part, join(folder, part), { recursive: true });
     symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
     const unbroken = await firstSeed(folder, program, { seed: 1, seeds: 1 });
-    if (unbroken !== null) throw new Error(`nothing is broken yet, and it says: ${unbroken.said}`);
+    if (unbroken !== null) throw new Error(`nothing is broken yet, and it says: ${unbroken.message}`);
     for (const mutant of mutants) {
       const path = join(folder, mutant.file);
       const whole = readFileSync(path, "utf8");
@@ -77,7 +77,7 @@ export async function showMutants(mutants: readonly Mutant[], program: readonly 
   for await (const [{ breaks }, caught] of hunt(mutants, program, SEEDS)) {
     if (caught === null) missed += 1;
     console.log(
-      `| ${breaks} | ${caught === null ? `NOT NOTICED in ${SEEDS} seeds` : `${caught.said} | ${caught.seed}`} |`,
+      `| ${breaks} | ${caught === null ? `NOT NOTICED in ${SEEDS} seeds` : `${caught.message} | ${caught.seed}`} |`,
     );
   }
   console.log(`${mutants.length - missed} of ${mutants.length} were noticed.`);
@@ -100,9 +100,12 @@ async function firstSeed(
       done += 1;
     },
   });
-  const said = await new Response(run.stderr).text();
+  const message = await new Response(run.stderr).text();
   if ((await run.exited) === 0) return null;
-  return { seed: seed + done, said: /^(?:AuditFailure|\w*[Ee]rror): (.*)$/m.exec(said)?.[1] ?? "it failed" };
+  return {
+    seed: seed + done,
+    message: /^(?:AuditFailure|\w*[Ee]rror): (.*)$/m.exec(message)?.[1] ?? "it failed",
+  };
 }
 
 interface SeedRange {

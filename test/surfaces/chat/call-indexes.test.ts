@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
-import { ASKED, bodyOf, encode, given, inPieces, openRequest } from "../harness.ts";
+import { bodyOf, encode, given, inPieces, METADATA, openRequest } from "../harness.ts";
 
 const chunk = (delta: object, finish_reason: string | null = null, index = 0) => ({
   id: "c1",
@@ -92,11 +92,11 @@ describe("calls that a chat host streams without an index", () => {
   test.each(CASES)("%s", (_, chunks, calls, end) => {
     const bytes = sse([chunk({ role: "assistant", content: "I look." }), ...chunks]);
     for (const size of [bytes.length, 1, 7]) {
-      const judge = pair.openStream(openRequest("chat.completions", true), ASKED);
+      const judge = pair.openStream(openRequest("chat.completions", true), METADATA);
       const text = given(judge, inPieces(bytes, size));
-      expect(seen(text)).toEqual({ calls, ends: [end], models: [ASKED.publicModel] });
+      expect(seen(text)).toEqual({ calls, ends: [end], models: [METADATA.publicModel] });
     }
-    const judge = pair.openWhole(openRequest("chat.completions", false), ASKED);
+    const judge = pair.openWhole(openRequest("chat.completions", false), METADATA);
     judge.push(bytes);
     const reply = judge.reply();
     const [choice] = JSON.parse(bodyOf(reply)).choices;
@@ -105,13 +105,13 @@ describe("calls that a chat host streams without an index", () => {
   });
 
   test("keep what else the host says of them", () => {
-    const judge = pair.openStream(openRequest("chat.completions", true), ASKED);
+    const judge = pair.openStream(openRequest("chat.completions", true), METADATA);
     const text = given(judge, [sse([chunk({ tool_calls: [call("a", "{}", signed)] }), chunk({}, "stop")])]);
     expect(text).toContain("c2lnbmVk");
   });
 
   test("each choice has its own", () => {
-    const judge = pair.openStream(openRequest("chat.completions", true), ASKED);
+    const judge = pair.openStream(openRequest("chat.completions", true), METADATA);
     const chunks = [0, 1].map((index) => chunk({ tool_calls: [call(`a${index}`, "{}")] }, "stop", index));
     expect(seen(given(judge, [sse(chunks)]))).toMatchObject({
       calls: [
@@ -123,14 +123,14 @@ describe("calls that a chat host streams without an index", () => {
   });
 
   test("are found again however many they are", () => {
-    const asked = (name: string) => Array.from({ length: MANY }, (_, at) => ({ [name]: at }));
-    for (const calls of [asked("id"), asked("index")]) {
+    const indexed = (name: string) => Array.from({ length: MANY }, (_, at) => ({ [name]: at }));
+    for (const calls of [indexed("id"), indexed("index")]) {
       const bytes = sse([chunk({ tool_calls: calls }), chunk({ tool_calls: calls }, "stop")]);
-      const stream = pair.openStream(openRequest("chat.completions", true), ASKED);
+      const stream = pair.openStream(openRequest("chat.completions", true), METADATA);
       const text = given(stream, [bytes]);
       expect(text).toContain(`"index":${MANY - 1}`);
       expect(text).not.toContain(`"index":${MANY}`);
-      const whole = pair.openWhole(openRequest("chat.completions", false), ASKED);
+      const whole = pair.openWhole(openRequest("chat.completions", false), METADATA);
       whole.push(bytes);
       const reply = whole.reply();
       expect(JSON.parse(bodyOf(reply)).choices[0].message.tool_calls).toHaveLength(MANY);
@@ -153,7 +153,7 @@ test("calls that a chat host all streams at index 0 are told apart in a stream t
   for (const size of [bytes.length, 1, 300]) {
     const judge = pairing("chat.completions", "chat.completions").openStream(
       openRequest("chat.completions", true),
-      ASKED,
+      METADATA,
     );
     const { calls } = seen(given(judge, inPieces(bytes, size)));
     expect(calls.map(([index]) => index)).toEqual([0, 0, 0, 0, 1, 1, 1, 1]);
@@ -199,7 +199,7 @@ describe("calls that a chat host all streams at index 0, in an answer that is co
   ])("%s", (_, chunks, calls) => {
     const judge = pairing("chat.completions", "chat.completions").openWhole(
       openRequest("chat.completions", false),
-      ASKED,
+      METADATA,
     );
     judge.push(sse([...chunks.map((tool_calls) => chunk({ tool_calls })), chunk({}, "tool_calls")]));
     const reply = judge.reply();

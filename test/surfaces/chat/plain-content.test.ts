@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { sseText } from "../../fakes/transcripts.ts";
-import { ASKED, bodyOf, given, inPieces, readRequest } from "../harness.ts";
+import { bodyOf, given, inPieces, METADATA, readRequest } from "../harness.ts";
 import { violations } from "../wire-schema.ts";
 
 /** Mistral's lists of texts and thoughts, which clients of OpenAI's chat take for a text. */
@@ -52,7 +52,9 @@ const STREAM = sseText([
 
 test("a whole answer has one text, and its thoughts beside it", () => {
   const content = [thinking("Let me see."), text("4"), text("2")];
-  const json = JSON.parse(bodyOf(readReply(Buffer.from(JSON.stringify(whole(content))), asks(false), ASKED)));
+  const json = JSON.parse(
+    bodyOf(readReply(Buffer.from(JSON.stringify(whole(content))), asks(false), METADATA)),
+  );
   expect(violations("chatCompletion", json)).toEqual([]);
   expect(json).toMatchObject({ model: "test/model" });
   expect(json.choices[0].message).toEqual({
@@ -65,9 +67,9 @@ test("a whole answer has one text, and its thoughts beside it", () => {
 
 describe.each([1, 30, 100_000])("a stream in pieces of %d bytes", (size) => {
   test("has texts, and its thoughts beside them", () => {
-    const judge = openStream(asks(true), ASKED);
-    const told = given(judge, inPieces(Buffer.from(STREAM), size));
-    const deltas = [...told.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) => {
+    const judge = openStream(asks(true), METADATA);
+    const written = given(judge, inPieces(Buffer.from(STREAM), size));
+    const deltas = [...written.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) => {
       const json = JSON.parse(data!);
       expect(violations("chatChunk", json)).toEqual([]);
       return json.choices.map(({ delta }: { delta: object }) => delta);
@@ -78,7 +80,7 @@ describe.each([1, 30, 100_000])("a stream in pieces of %d bytes", (size) => {
   });
 
   test("is put together so for a client that wants it whole", () => {
-    const judge = openWhole(asks(false), ASKED);
+    const judge = openWhole(asks(false), METADATA);
     for (const piece of inPieces(Buffer.from(STREAM), size)) judge.push(piece);
     judge.end();
     const { message } = JSON.parse(bodyOf(judge.reply())).choices[0];
@@ -88,6 +90,8 @@ describe.each([1, 30, 100_000])("a stream in pieces of %d bytes", (size) => {
 
 test("a list that holds anything else stays as it came", () => {
   const content = [text("Look:"), { type: "image_url", image_url: { url: "data:image/png;base64,AA" } }];
-  const json = JSON.parse(bodyOf(readReply(Buffer.from(JSON.stringify(whole(content))), asks(false), ASKED)));
+  const json = JSON.parse(
+    bodyOf(readReply(Buffer.from(JSON.stringify(whole(content))), asks(false), METADATA)),
+  );
   expect(json.choices[0].message.content).toEqual(content);
 });

@@ -10,7 +10,7 @@ import {
   type SseEvent,
   sseText,
 } from "../../fakes/transcripts.ts";
-import { ASKED, encode, givenSoFar, inPieces, openRequest } from "../harness.ts";
+import { encode, givenSoFar, inPieces, METADATA, openRequest } from "../harness.ts";
 
 /** What a model wrote is kept whole, however it was cut: only so can its tokens be counted. */
 const TRICKY = [
@@ -48,7 +48,7 @@ describe.each([...SURFACE_NAMES])("%s host", (host) => {
     test(`to a ${client} client: the text is what the host wrote, at any split`, () => {
       for (const events of [EVENTS[host], inAscii(EVENTS[host])])
         for (const size of [1, 7, 1 << 20]) {
-          const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
+          const judge = pairing(client, host).openStream(openRequest(client, true), METADATA);
           givenSoFar(judge, inPieces(encode(sseText(events)), size));
           expect(judge.text.all()).toEqual({ texts: [WHOLE], unkept: 0 });
           // The host's last word had all of it.
@@ -59,20 +59,20 @@ describe.each([...SURFACE_NAMES])("%s host", (host) => {
 });
 
 const chunk = (...choices: object[]): SseEvent => ({ data: JSON.stringify({ id: "c", choices }) });
-const said = (index: number, delta: object) => ({ index, delta, finish_reason: null });
+const choice = (index: number, delta: object) => ({ index, delta, finish_reason: null });
 
 function textsOf(host: SurfaceName, client: SurfaceName, events: readonly SseEvent[]) {
-  const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
+  const judge = pairing(client, host).openStream(openRequest(client, true), METADATA);
   givenSoFar(judge, [encode(sseText(events))]);
   return judge.text.all().texts;
 }
 
 test("two choices that are written side by side are two texts", () => {
   const events = ["Hello", " there", " you"].flatMap((word, at) => [
-    chunk(said(0, { content: word })),
-    chunk(said(1, { content: `${at}${word}` })),
+    chunk(choice(0, { content: word })),
+    chunk(choice(1, { content: `${at}${word}` })),
   ]);
-  const both = chunk(said(0, { content: "!" }), said(1, { content: "?" }));
+  const both = chunk(choice(0, { content: "!" }), choice(1, { content: "?" }));
   expect(textsOf("chat.completions", "chat.completions", [...events, both])).toEqual([
     "Hello there you!",
     "0Hello1 there2 you?",
@@ -90,16 +90,16 @@ test("thoughts, text, and each call are texts of their own; names stand alone", 
     ],
   });
   const events = [
-    said(0, { role: "assistant", reasoning_content: "They" }),
-    said(0, { reasoning_content: " want" }),
-    said(0, { content: "Let" }),
-    said(0, { content: " me" }),
-    said(0, call(0, "", "get_weather")),
-    said(0, call(1, "", "get_time")),
-    said(0, call(0, '{"city"')),
-    said(0, call(1, '{"at"')),
-    said(0, call(0, ':"Oslo"}')),
-    said(0, call(1, ":1}")),
+    choice(0, { role: "assistant", reasoning_content: "They" }),
+    choice(0, { reasoning_content: " want" }),
+    choice(0, { content: "Let" }),
+    choice(0, { content: " me" }),
+    choice(0, call(0, "", "get_weather")),
+    choice(0, call(1, "", "get_time")),
+    choice(0, call(0, '{"city"')),
+    choice(0, call(1, '{"at"')),
+    choice(0, call(0, ':"Oslo"}')),
+    choice(0, call(1, ":1}")),
   ].map((choice) => chunk(choice));
   expect(textsOf("chat.completions", "chat.completions", events)).toEqual([
     "They want",
@@ -125,16 +125,16 @@ test.each([...SURFACE_NAMES])(
     });
     const events: SseEvent[] = [
       ...[
-        said(0, call(0, "", "get_weather")),
-        said(0, call(1, "", "get_time")),
-        said(0, call(1, '{"at":1}')),
-        said(0, call(0, '{"city":"Oslo"}')),
+        choice(0, call(0, "", "get_weather")),
+        choice(0, call(1, "", "get_time")),
+        choice(0, call(1, '{"at":1}')),
+        choice(0, call(0, '{"city":"Oslo"}')),
         { index: 0, delta: {}, finish_reason: "tool_calls" },
       ].map((choice) => chunk(choice)),
       { data: JSON.stringify({ id: "c", choices: [], usage: { prompt_tokens: 7, completion_tokens: 30 } }) },
       { data: "[DONE]" },
     ];
-    const judge = pairing(client, "chat.completions").openStream(openRequest(client, true), ASKED);
+    const judge = pairing(client, "chat.completions").openStream(openRequest(client, true), METADATA);
     givenSoFar(judge, [encode(sseText(events))]);
     expect(judge.isComplete).toBe(true);
     expect(judge.text.all().texts.toSorted()).toEqual(
@@ -152,13 +152,13 @@ test("blocks of messages are texts of their own", () => {
 test("what came after the host's last report of usage is known, also in the middle of a text", () => {
   const usage = { prompt_tokens: 7, completion_tokens: 2 };
   const events: SseEvent[] = [
-    chunk(said(0, { content: "One" })),
-    { data: JSON.stringify({ id: "c", choices: [said(0, { content: " two" })], usage }) },
-    chunk(said(0, { content: " three" })),
-    chunk(said(0, { content: " four" })),
+    chunk(choice(0, { content: "One" })),
+    { data: JSON.stringify({ id: "c", choices: [choice(0, { content: " two" })], usage }) },
+    chunk(choice(0, { content: " three" })),
+    chunk(choice(0, { content: " four" })),
   ];
   for (const client of SURFACE_NAMES) {
-    const judge = pairing(client, "chat.completions").openStream(openRequest(client, true), ASKED);
+    const judge = pairing(client, "chat.completions").openStream(openRequest(client, true), METADATA);
     givenSoFar(judge, [encode(sseText(events))]);
     expect(judge.usage).toMatchObject({ input: 7, output: 2 });
     expect(judge.text.all().texts).toEqual(["One two three four"]);

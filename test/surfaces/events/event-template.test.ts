@@ -184,14 +184,14 @@ test("answers that are assembled of events that are alike have every word, and n
     });
     for (const piece of [...head(language), ...pieces]) judge.push(bytes(piece));
     for (const piece of tail(language)) judge.push(bytes(piece));
-    const told = COLLECTORS[language]();
+    const collector = COLLECTORS[language]();
     for (const event of [...head(language), ...events, ...tail(language)]) {
       const data = /data: (.*)\n/.exec(event)?.[1] ?? "[DONE]";
-      if (data !== "[DONE]") told.add(JSON.parse(data));
+      if (data !== "[DONE]") collector.add(JSON.parse(data));
     }
     const { created, usage: _, model: __, ...given } = JSON.parse(bodyOf(judge.reply()));
-    const { created: ___, usage: ____, model: _____, ...wanted } = told.whole();
-    expect(given).toEqual(wanted as never);
+    const { created: ___, usage: ____, model: _____, ...expected } = collector.whole();
+    expect(given).toEqual(expected as never);
     expect(given).not.toHaveProperty("obfuscation");
     expect(typeof created === "number" || created === undefined).toBe(true);
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { chatText, messagesText, responsesText, type SseEvent, sseText } from "../../fakes/transcripts.ts";
-import { ASKED, encode, givenSoFar, inPieces, openRequest } from "../harness.ts";
+import { encode, givenSoFar, inPieces, METADATA, openRequest } from "../harness.ts";
 
 /**
  * An event that clients cannot parse: OpenAI's throws a bare SyntaxError on it. It is the host's failure, and
@@ -37,7 +37,7 @@ describe.each([...SURFACE_NAMES])("%s host", (host) => {
       );
       const bytes = encode(sseText(events));
       for (const size of [1, 7, bytes.length]) {
-        const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
+        const judge = pairing(client, host).openStream(openRequest(client, true), METADATA);
         const text = givenSoFar(judge, inPieces(bytes, size));
         expect(judge.fault?.message).toBe("an event is not a JSON object");
         expect(judge.isComplete).toBe(false);
@@ -51,7 +51,7 @@ describe.each([...SURFACE_NAMES])("%s host", (host) => {
 
   test.each([...SURFACE_NAMES])("empty data is no event: a %s client loses nothing", (client) => {
     const [first, ...rest] = EVENTS[host];
-    const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
+    const judge = pairing(client, host).openStream(openRequest(client, true), METADATA);
     const text = givenSoFar(judge, [encode(`${sseText([first!])}data:\n\n${sseText(rest)}`)]);
     expect(judge.fault).toBeNull();
     expect(judge.isComplete).toBe(true);

@@ -4,7 +4,7 @@ import { parseExactObject } from "../../../src/surfaces/json/exact-json.ts";
 import { MessagesCollector } from "../../../src/surfaces/messages/collector.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
-import { ASKED, bodyOf, decode, encode } from "../harness.ts";
+import { bodyOf, decode, encode, METADATA } from "../harness.ts";
 
 /** Longer than a double is exact, as ids of messages and people are at many services. */
 const ID = "175928847299117063";
@@ -68,15 +68,15 @@ describe("the arguments of a tool reach the other side of a translation", () => 
   ];
   for (const [client, host, answer] of answers)
     test(`in an answer: ${host} to ${client}`, () => {
-      const asked = {
+      const body = {
         model: "test/model",
         max_tokens: 9,
         messages: [{ role: "user", content: "Hi" }],
         input: "Hi",
       };
-      const request = SURFACES[client].readRequest(encode(JSON.stringify(asked)));
+      const request = SURFACES[client].readRequest(encode(JSON.stringify(body)));
       if (refused(request)) throw new Error(request.message);
-      const reply = pairing(client, host).readReply(encode(answer), request, ASKED);
+      const reply = pairing(client, host).readReply(encode(answer), request, METADATA);
       expect(bodyOf(reply)).toContain(client === "messages" ? INPUT : JSON.stringify(INPUT));
     });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
-import { ASKED, decode, encode, openRequest } from "../harness.ts";
+import { decode, encode, METADATA, openRequest } from "../harness.ts";
 
 const chunk = (more: string, text = '"Hello"') =>
   `data: {"id":"c",${more}"model":"m","choices":[{"index":0,"delta":{"content":${text}},"finish_reason":null}]}\n\n`;
@@ -16,7 +16,7 @@ const BROKEN = [
 test.each(BROKEN)("an event with %j reaches no client of the same language", (more) => {
   const judge = pairing("chat.completions", "chat.completions").openStream(
     openRequest("chat.completions", true),
-    ASKED,
+    METADATA,
   );
   const good = encode(chunk(""));
   expect(decode(judge.push(good.slice()))).not.toBe("");
@@ -28,7 +28,7 @@ test.each(BROKEN)("an event with %j reaches no client of the same language", (mo
 test("nor does one whose text is no JSON", () => {
   const judge = pairing("chat.completions", "chat.completions").openStream(
     openRequest("chat.completions", true),
-    ASKED,
+    METADATA,
   );
   judge.push(encode(chunk("")));
   expect(decode(judge.push(encode(chunk("", '"\\uZZZZ"'))))).toBe("");

@@ -20,7 +20,7 @@ const CLIENTS: Client[] = ["chat.completions", "responses"];
 const base64 = (text: string | Uint8Array) => Buffer.from(text).toString("base64");
 const PDF = base64("%PDF-1.7 …");
 
-function say(client: Client, data: string, name: string | null) {
+function hostBodyOf(client: Client, data: string, name: string | null) {
   const file = { file_data: data, ...(name === null ? {} : { filename: name }) };
   const body =
     client === "responses"
@@ -37,9 +37,9 @@ function picture(client: Client, url: string) {
   return pairing(client, "messages").hostBody(readRequest(client, { model: "test/model", ...part }), TARGET);
 }
 
-function blockOf(said: ReturnType<typeof say>): Record<string, unknown> {
-  if (refused(said)) throw new Error(said.message);
-  const json = JSON.parse(Buffer.concat(said.parts).toString());
+function blockOf(body: ReturnType<typeof hostBodyOf>): Record<string, unknown> {
+  if (refused(body)) throw new Error(body.message);
+  const json = JSON.parse(Buffer.concat(body.parts).toString());
   expect(violations("messagesRequest", json)).toEqual([]);
   return json.messages[0].content[0];
 }
@@ -57,7 +57,7 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
     ["", "log.txt", "x"],
   ];
   test.each(texts)("of type %p called %p is told as text", (type, name, text) => {
-    const block = blockOf(say(client, `data:${type};base64,${base64(text)}`, name));
+    const block = blockOf(hostBodyOf(client, `data:${type};base64,${base64(text)}`, name));
     expect(block).toEqual({
       type: "document",
       source: asText(text),
@@ -66,14 +66,14 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
   });
 
   test("whose name ends like what every object has is of an unknown type", () => {
-    const said = say(client, `data:;base64,${base64("a")}`, "notes.constructor");
-    expect((said as Refusal).message).toContain("notes.constructor (unknown type)");
+    const body = hostBodyOf(client, `data:;base64,${base64("a")}`, "notes.constructor");
+    expect((body as Refusal).message).toContain("notes.constructor (unknown type)");
   });
 
   test("that is bare base64 is what its name or its beginning says", () => {
-    expect(blockOf(say(client, base64("a,b"), "rows.csv")).source).toEqual(asText("a,b"));
+    expect(blockOf(hostBodyOf(client, base64("a,b"), "rows.csv")).source).toEqual(asText("a,b"));
     for (const name of ["paper.pdf", "paper", null])
-      expect(blockOf(say(client, PDF, name)).source).toEqual({
+      expect(blockOf(hostBodyOf(client, PDF, name)).source).toEqual({
         type: "base64",
         media_type: "application/pdf",
         data: PDF,
@@ -82,7 +82,7 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
 
   test("that is a PDF stays one", () => {
     const source = { type: "base64", media_type: "application/pdf", data: PDF };
-    expect(blockOf(say(client, `data:application/pdf;base64,${PDF}`, "a.pdf"))).toMatchObject({
+    expect(blockOf(hostBodyOf(client, `data:application/pdf;base64,${PDF}`, "a.pdf"))).toMatchObject({
       type: "document",
       source,
     });
@@ -90,7 +90,7 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
 
   test("that is a picture is shown as one", () => {
     const source = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
-    expect(blockOf(say(client, "data:image/png;base64,iVBORw0KGgo=", "a.png"))).toEqual({
+    expect(blockOf(hostBodyOf(client, "data:image/png;base64,iVBORw0KGgo=", "a.png"))).toEqual({
       type: "image",
       source,
     });
@@ -110,7 +110,7 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
     ["text/plain", "latin.txt", base64(new Uint8Array([0xe4, 0xf6, 0xfc]))],
   ];
   test.each(refusals)("of type %s called %s is refused by its name", (type, name, data) => {
-    const refusal = say(client, `data:${type};base64,${data}`, name) as Refusal;
+    const refusal = hostBodyOf(client, `data:${type};base64,${data}`, name) as Refusal;
     expect([refusal.code, refusal.details.param]).toEqual([
       "invalid_request",
       client === "responses" ? "input" : "messages",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { responsesText, sseText } from "../../fakes/transcripts.ts";
-import { ASKED, bodyOf, given, inPieces, readRequest } from "../harness.ts";
+import { bodyOf, given, inPieces, METADATA, readRequest } from "../harness.ts";
 import { violations } from "../wire-schema.ts";
 
 /** Pages that hosts name for what they say, between OpenAI's two languages. */
@@ -79,9 +79,9 @@ function responsesStream(own: boolean): string {
       annotation_index,
       annotation,
     }));
-    const told = { data: JSON.stringify(data) };
+    const annotated = { data: JSON.stringify(data) };
     const isEnd = own && data.type === "response.output_text.done";
-    return isEnd ? [...cited.map((one) => ({ data: JSON.stringify(one) })), told] : [told];
+    return isEnd ? [...cited.map((one) => ({ data: JSON.stringify(one) })), annotated] : [annotated];
   });
   return sseText(events);
 }
@@ -90,13 +90,13 @@ describe("of a chat host, for a client of Responses", () => {
   const { readReply, openStream } = pairing("responses", "chat.completions");
   test("whole", () => {
     const json = JSON.parse(
-      bodyOf(readReply(Buffer.from(JSON.stringify(CHAT_WHOLE)), asks("responses", false), ASKED)),
+      bodyOf(readReply(Buffer.from(JSON.stringify(CHAT_WHOLE)), asks("responses", false), METADATA)),
     );
     expect(violations("response", json)).toEqual([]);
     expect(json.output[0].content[0].annotations).toEqual(FLAT);
   });
   test.each([1, 100_000])("streamed in pieces of %d bytes", (size) => {
-    const judge = openStream(asks("responses", true), ASKED);
+    const judge = openStream(asks("responses", true), METADATA);
     const events = eventsOf(given(judge, inPieces(Buffer.from(CHAT_STREAM), size)));
     for (const event of events) expect(violations("responseEvent", event)).toEqual([]);
     const added = events.filter(({ type }) => type === "response.output_text.annotation.added");
@@ -110,23 +110,23 @@ describe("of a Responses host, for a chat client", () => {
   const { readReply, openStream } = pairing("chat.completions", "responses");
   test("whole", () => {
     const body = Buffer.from(JSON.stringify(responsesWhole()));
-    const json = JSON.parse(bodyOf(readReply(body, asks("chat.completions", false), ASKED)));
+    const json = JSON.parse(bodyOf(readReply(body, asks("chat.completions", false), METADATA)));
     expect(violations("chatCompletion", json)).toEqual([]);
     expect(json.choices[0].message.annotations).toEqual(NESTED);
   });
   test.each([true, false])("streamed, with events of their own: %p", (own) => {
     for (const size of [1, 100_000]) {
-      const judge = openStream(asks("chat.completions", true), ASKED);
+      const judge = openStream(asks("chat.completions", true), METADATA);
       const events = eventsOf(given(judge, inPieces(Buffer.from(responsesStream(own)), size)));
-      const told = events.flatMap(({ choices }) => choices[0]?.delta?.annotations ?? []);
-      expect(told).toEqual(NESTED);
+      const annotations = events.flatMap(({ choices }) => choices[0]?.delta?.annotations ?? []);
+      expect(annotations).toEqual(NESTED);
     }
   });
 });
 
 test("a client of Messages, whose citations are of another kind, gets the text", () => {
   const { openStream } = pairing("messages", "chat.completions");
-  const text = given(openStream(asks("messages", true), ASKED), [Buffer.from(CHAT_STREAM)]);
+  const text = given(openStream(asks("messages", true), METADATA), [Buffer.from(CHAT_STREAM)]);
   expect(text).toContain("is cold");
   expect(text).not.toContain("oslo.example");
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
-import { ASKED, bodyOf, decode, encode, given, readRequest } from "../harness.ts";
+import { bodyOf, decode, encode, given, METADATA, readRequest } from "../harness.ts";
 
 /** A chat client that does not want to see the thoughts of a host that speaks another language. */
 type Json = Record<string, unknown>;
@@ -119,14 +119,14 @@ const streamed = (host: Host) =>
 
 function whole(host: Host, more: Json): string {
   const body = encode(JSON.stringify(answers[host]));
-  const reply = pairing("chat.completions", host).readReply(body, asks(more, false), ASKED);
+  const reply = pairing("chat.completions", host).readReply(body, asks(more, false), METADATA);
   if (reply.kind !== "reply") throw new Error(reply.error.message);
   expect(reply.usage).toMatchObject({ output: OUTPUT, reasoning: 30 });
   return bodyOf(reply);
 }
 
 function collected(host: Host, more: Json): string {
-  const judge = pairing("chat.completions", host).openWhole(asks(more, false), ASKED);
+  const judge = pairing("chat.completions", host).openWhole(asks(more, false), METADATA);
   for (const chunk of streamed(host)) judge.push(chunk);
   judge.end();
   const reply = judge.reply();
@@ -136,7 +136,7 @@ function collected(host: Host, more: Json): string {
 }
 
 function stream(host: Host, more: Json): string {
-  const judge = pairing("chat.completions", host).openStream(asks(more, true), ASKED);
+  const judge = pairing("chat.completions", host).openStream(asks(more, true), METADATA);
   const text = given(judge, streamed(host));
   expect(judge.usage).toMatchObject({ output: OUTPUT, reasoning: 30 });
   return text;
@@ -161,19 +161,19 @@ for (const host of ["messages", "responses"] as const) {
 
 describe("hidden thoughts", () => {
   test("are counted for a host that reports no usage", () => {
-    const told = (more: Json) => {
-      const judge = pairing("chat.completions", "messages").openStream(asks(more, true), ASKED);
+    const answerOf = (more: Json) => {
+      const judge = pairing("chat.completions", "messages").openStream(asks(more, true), METADATA);
       for (const chunk of streamed("messages").slice(0, -2)) judge.push(chunk);
       return judge.countedTokens;
     };
-    expect(told({ include_reasoning: false })).toBe(told({}));
-    expect(told({ include_reasoning: false })).toBeGreaterThan(40);
+    expect(answerOf({ include_reasoning: false })).toBe(answerOf({}));
+    expect(answerOf({ include_reasoning: false })).toBeGreaterThan(40);
   });
 
   test("are a first token, and long ones a sign of life now and then", () => {
     const judge = pairing("chat.completions", "messages").openStream(
       asks({ include_reasoning: false }, true),
-      ASKED,
+      METADATA,
     );
     const chunks = streamed("messages");
     const text = chunks.slice(0, 2 + thoughts.length).map((chunk) => decode(judge.push(chunk)));
@@ -185,7 +185,7 @@ describe("hidden thoughts", () => {
     ["include_reasoning", { include_reasoning: "no" }],
     ["reasoning.exclude", { reasoning: { exclude: "yes" } }],
   ])("are wished for by %s with true or false only", (field, more) => {
-    const said = pairing("chat.completions", "messages").hostBody(asks(more, false), {
+    const body = pairing("chat.completions", "messages").hostBody(asks(more, false), {
       model: "host-model",
       publicModel: "test/model",
       stream: false,
@@ -193,11 +193,11 @@ describe("hidden thoughts", () => {
       maxOutputTokens: null,
       defaultMaxOutputTokens: 100,
     });
-    expect(refused(said) && said.details.param).toBe(field);
+    expect(refused(body) && body.details.param).toBe(field);
   });
 
   test("are the host's to keep where it speaks chat too: the wish reaches it as it came", () => {
-    const said = pairing("chat.completions", "chat.completions").hostBody(
+    const body = pairing("chat.completions", "chat.completions").hostBody(
       asks({ include_reasoning: false, reasoning: { exclude: true } }, false),
       {
         model: "host-model",
@@ -208,8 +208,8 @@ describe("hidden thoughts", () => {
         defaultMaxOutputTokens: 100,
       },
     );
-    if (refused(said)) throw new Error(said.message);
-    expect(JSON.parse(decode(Buffer.concat(said.parts)))).toMatchObject({
+    if (refused(body)) throw new Error(body.message);
+    expect(JSON.parse(decode(Buffer.concat(body.parts)))).toMatchObject({
       include_reasoning: false,
       reasoning: { exclude: true },
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
 import { messagesThinking, responsesReasoning, sseText } from "../../fakes/transcripts.ts";
-import { ASKED, bodyOf, given, inPieces, readRequest } from "../harness.ts";
+import { bodyOf, given, inPieces, METADATA, readRequest } from "../harness.ts";
 
 /**
  * Thoughts of hosts of other languages, for chat clients: some read `reasoning_content`, some `reasoning`, and
@@ -40,7 +40,7 @@ describe.each(["messages", "responses"] as const)("of a host of %s", (host) => {
   const { readReply, openStream, hostBody } = pairing("chat.completions", host);
   const target = {
     model: "m",
-    publicModel: ASKED.publicModel,
+    publicModel: METADATA.publicModel,
     stream: false,
     quirks: {},
     maxOutputTokens: null,
@@ -48,13 +48,13 @@ describe.each(["messages", "responses"] as const)("of a host of %s", (host) => {
   };
 
   test("a stream tells each piece by every name, and its seal once", () => {
-    const judge = openStream(asks(true), ASKED);
+    const judge = openStream(asks(true), METADATA);
     const text = given(judge, inPieces(Buffer.from(sseText(HOSTS[host].events)), 11));
     const deltas = [...text.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) =>
       JSON.parse(data!).choices.map(({ delta }: Json) => delta as Json),
     );
-    const told = (name: string) => deltas.map((delta) => delta[name] ?? "").join("");
-    expect([told("reasoning_content"), told("reasoning")]).toEqual(["Let me see.", "Let me see."]);
+    const textOf = (name: string) => deltas.map((delta) => delta[name] ?? "").join("");
+    expect([textOf("reasoning_content"), textOf("reasoning")]).toEqual(["Let me see.", "Let me see."]);
     const details = deltas.flatMap((delta) => delta.reasoning_details ?? []);
     expect(details.map((detail) => detail.text ?? "").join("")).toBe("Let me see.");
     expect(details.filter(({ signature }) => signature !== undefined)).toHaveLength(1);
@@ -63,10 +63,10 @@ describe.each(["messages", "responses"] as const)("of a host of %s", (host) => {
     for (const kept of [details, together(details)]) {
       const turn = { role: "assistant", content: "42", reasoning_details: kept };
       const user = { role: "user", content: "Go on" };
-      const said = hostBody(asks(false, [user, turn, user]), target);
-      if (refused(said)) throw new Error(said.message);
-      expect(said.omitted).toEqual([]);
-      const { input, messages } = JSON.parse(Buffer.concat(said.parts).toString());
+      const body = hostBody(asks(false, [user, turn, user]), target);
+      if (refused(body)) throw new Error(body.message);
+      expect(body.omitted).toEqual([]);
+      const { input, messages } = JSON.parse(Buffer.concat(body.parts).toString());
       const back =
         host === "messages"
           ? messages[1].content[0].thinking
@@ -77,7 +77,7 @@ describe.each(["messages", "responses"] as const)("of a host of %s", (host) => {
 
   test("a whole answer has them by every name", () => {
     const body = Buffer.from(JSON.stringify(HOSTS[host].whole));
-    const { message } = JSON.parse(bodyOf(readReply(body, asks(false), ASKED))).choices[0];
+    const { message } = JSON.parse(bodyOf(readReply(body, asks(false), METADATA))).choices[0];
     expect(message).toMatchObject({ reasoning_content: "Let me see.", reasoning: "Let me see." });
     expect(message.reasoning_details).toMatchObject([
       { type: "reasoning.text", text: "Let me see.", index: 0 },
@@ -89,7 +89,7 @@ test("thoughts without a seal are told in the same words", () => {
   const whole = structuredClone(HOSTS.responses.whole) as Json;
   delete whole.output[0].encrypted_content;
   const { readReply } = pairing("chat.completions", "responses");
-  const reply = readReply(Buffer.from(JSON.stringify(whole)), asks(false), ASKED);
+  const reply = readReply(Buffer.from(JSON.stringify(whole)), asks(false), METADATA);
   const { message } = JSON.parse(bodyOf(reply)).choices[0];
   expect(message.reasoning_details).toEqual([{ type: "reasoning.text", text: "Let me see.", index: 0 }]);
 });

@@ -14,10 +14,10 @@ import { TranslationReport } from "../../../src/surfaces/vocabulary/translation-
 import { refused } from "../../../src/units/errors/refusal.ts";
 import { rounds } from "../../rounds.ts";
 import { Random } from "../../sim/random.ts";
+import { type AnswerContent, contentOfStream, ENDS, type Ending } from "../answer-content.ts";
 import { brokenRules, wrongEvents } from "../event-order.ts";
-import { ASKED, COST_USD, decode, encode, given, openRequest, readRequest } from "../harness.ts";
+import { COST_USD, decode, encode, given, METADATA, openRequest, readRequest } from "../harness.ts";
 import { randomConversation, randomText } from "../random-conversation.ts";
-import { ENDS, type Ending, type Told, toldByStream } from "../told.ts";
 import { violations } from "../wire-schema.ts";
 
 /** What both languages can say comes back from the other as it was said. */
@@ -46,11 +46,11 @@ const SCHEMA = {
 } as const;
 
 /** The body in the other language; nothing of it may be left out. */
-function told(body: object, from: SurfaceName, to: SurfaceName): object {
-  const said = pairing(from, to).hostBody(readRequest(from, body), TARGET);
-  if (refused(said)) throw new Error(said.message);
-  expect(said.omitted).toEqual([]);
-  return JSON.parse(Buffer.concat(said.parts).toString());
+function translated(body: object, from: SurfaceName, to: SurfaceName): object {
+  const hostBody = pairing(from, to).hostBody(readRequest(from, body), TARGET);
+  if (refused(hostBody)) throw new Error(hostBody.message);
+  expect(hostBody.omitted).toEqual([]);
+  return JSON.parse(Buffer.concat(hostBody.parts).toString());
 }
 
 const PAIRS = SURFACE_NAMES.flatMap((one) =>
@@ -62,14 +62,14 @@ describe.each(PAIRS)("%s, told in %s and back", (one, other) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const conversation = randomConversation(new Random(seed), one, other);
       const body = plain(WRITE[one](conversation, new TranslationReport(one, one, TARGET)));
-      const there = told(body, one, other);
-      const back = told(there, other, one);
+      const there = translated(body, one, other);
+      const back = translated(there, other, one);
       expect({ seed, body: back }).toEqual({ seed, body });
-      for (const [language, said] of [
+      for (const [language, content] of [
         [one, body],
         [other, there],
       ] as const)
-        expect({ seed, wrong: violations(SCHEMA[language], said) }).toEqual({ seed, wrong: [] });
+        expect({ seed, wrong: violations(SCHEMA[language], content) }).toEqual({ seed, wrong: [] });
     }
   });
 });
@@ -109,9 +109,9 @@ function randomAnswer(language: SurfaceName, random: Random): string {
 }
 
 const OPEN_WRITER: Readonly<Record<SurfaceName, () => AnswerWriter>> = {
-  "chat.completions": () => new ChatWriter(ASKED, true),
-  responses: () => new ResponsesWriter({}, ASKED, itemForm({})),
-  messages: () => new MessagesWriter(ASKED, "messages/test", 0),
+  "chat.completions": () => new ChatWriter(METADATA, true),
+  responses: () => new ResponsesWriter({}, METADATA, itemForm({})),
+  messages: () => new MessagesWriter(METADATA, "messages/test", 0),
 };
 
 function pieces(words: string, random: Random): string[] {
@@ -125,19 +125,22 @@ describe.each(PAIRS)("an answer in %s, told in %s and back", (one, other) => {
   test("150 random answers come back as they were, however their bytes are split", () => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const random = new Random(seed);
-      const said = randomAnswer(one, random);
+      const answer = randomAnswer(one, random);
       const through = (text: string, client: SurfaceName, host: SurfaceName) =>
         given(
-          pairing(client, host).openStream(openRequest(client, true), ASKED),
+          pairing(client, host).openStream(openRequest(client, true), METADATA),
           randomSplit(encode(text), random),
         );
-      const there = through(said, other, one);
+      const there = through(answer, other, one);
       const back = through(there, one, other);
-      expect({ seed, told: toldByStream(other, there) }).toEqual({
+      expect({ seed, told: contentOfStream(other, there) }).toEqual({
         seed,
-        told: inOther(toldByStream(one, said), one, other),
+        told: inOther(contentOfStream(one, answer), one, other),
       });
-      expect({ seed, told: toldByStream(one, back) }).toEqual({ seed, told: toldByStream(one, said) });
+      expect({ seed, told: contentOfStream(one, back) }).toEqual({
+        seed,
+        told: contentOfStream(one, answer),
+      });
       for (const [language, text] of [
         [other, there],
         [one, back],
@@ -150,9 +153,9 @@ describe.each(PAIRS)("an answer in %s, told in %s and back", (one, other) => {
 });
 
 /** The same, but for the word by which the other language says why it ends. */
-function inOther(told: Told, one: SurfaceName, other: SurfaceName): Told {
-  const order: Ending[] = told.calls.length > 0 ? ["tools"] : ["end", "length", "filter"];
-  return { ...told, end: ENDS[other][order.find((end) => ENDS[one][end] === told.end)!] };
+function inOther(answer: AnswerContent, one: SurfaceName, other: SurfaceName): AnswerContent {
+  const order: Ending[] = answer.calls.length > 0 ? ["tools"] : ["end", "length", "filter"];
+  return { ...answer, end: ENDS[other][order.find((end) => ENDS[one][end] === answer.end)!] };
 }
 
 function randomSplit(bytes: Uint8Array, random: Random): Uint8Array[] {

@@ -3,19 +3,19 @@ import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import type { ErrorObject } from "../../../src/units/errors/refusal.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
+import { contentOfStream, tellable } from "../answer-content.ts";
 import { brokenRules, wrongEvents } from "../event-order.ts";
 import {
-  ASKED,
   bodyOf,
   decode,
   encode,
   given,
   givenSoFar,
   inPieces,
+  METADATA,
   openRequest,
   readRequest,
 } from "../harness.ts";
-import { tellable, toldByStream } from "../told.ts";
 
 /**
  * Hosts that break the rules of their language, and clients of the others, for whom every rule of theirs
@@ -27,12 +27,12 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
   const bytes = encode(stream);
 
   test.each(SURFACE_NAMES.filter((client) => client !== host))("%s client", (client) => {
-    const open = () => pairing(client, host).openStream(openRequest(client, true), ASKED);
+    const open = () => pairing(client, host).openStream(openRequest(client, true), METADATA);
     if (broken === null) {
       const text = given(open(), [bytes]);
       expect(brokenRules(client, text, { usage: true })).toEqual([]);
       expect(wrongEvents(client, text)).toEqual([]);
-      const { usage: _told, ...told } = toldByStream(client, text);
+      const { usage: _told, ...told } = contentOfStream(client, text);
       const { usage: _none, ...expected } = tellable(client, { ...story, usage: null });
       expect(told).toEqual(expected);
       for (const size of [1, 5]) expect(given(open(), inPieces(bytes, size))).toBe(text);
@@ -51,7 +51,7 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
   });
 
   test("a client of the host's own language learns of a fault all the same", () => {
-    const judge = pairing(host, host).openStream(openRequest(host, true), ASKED);
+    const judge = pairing(host, host).openStream(openRequest(host, true), METADATA);
     const before = givenSoFar(judge, [bytes]);
     if (broken === null) {
       expect(judge.fault).toBeNull();
@@ -97,9 +97,9 @@ describe("a chat host that gives no reason for the end of an answer with all the
       [9, cut],
       [8, whole],
     ] as const) {
-      const streamed = pair.openStream(readRequest(client, { ...prompt, stream: true }), ASKED);
+      const streamed = pair.openStream(readRequest(client, { ...prompt, stream: true }), METADATA);
       expect(given(streamed, [encode(streamOf(tokens))])).toContain(`"${reason}"`);
-      const collected = pair.openWhole(readRequest(client, prompt), ASKED);
+      const collected = pair.openWhole(readRequest(client, prompt), METADATA);
       collected.push(encode(streamOf(tokens)));
       expect(bodyOf(collected.reply())).toContain(`"${reason}"`);
     }
@@ -113,11 +113,11 @@ describe("a chat host that ends its stream without a finish_reason: a chat clien
   ])("%s: %s", (name, reason) => {
     const [, { stream }] = SICK.find(([one]) => one === `chat.completions: ${name}`)!;
     const pair = pairing("chat.completions", "chat.completions");
-    const text = given(pair.openStream(openRequest("chat.completions", true), ASKED), [encode(stream)]);
+    const text = given(pair.openStream(openRequest("chat.completions", true), METADATA), [encode(stream)]);
     expect(brokenRules("chat.completions", text, { usage: true })).toEqual([]);
     const chunks = text.matchAll(/^data: (\{.*)$/gm).map(([, data]) => JSON.parse(data!).choices[0]);
     expect(chunks.toArray().flatMap((choice) => choice?.finish_reason ?? [])).toEqual([reason]);
-    const whole = pair.openWhole(openRequest("chat.completions", false), ASKED);
+    const whole = pair.openWhole(openRequest("chat.completions", false), METADATA);
     whole.push(encode(stream));
     expect(JSON.parse(bodyOf(whole.reply())).choices[0].finish_reason).toBe(reason);
   });
@@ -143,9 +143,9 @@ describe("arguments that are no JSON object", () => {
     const reply = pairing(client, "chat.completions").readReply(
       encode(JSON.stringify(whole)),
       openRequest(client, false),
-      ASKED,
+      METADATA,
     );
-    const [said] = JSON.parse(bodyOf(reply))[list];
-    expect(said.input ?? said.arguments).toEqual(expected);
+    const [content] = JSON.parse(bodyOf(reply))[list];
+    expect(content.input ?? content.arguments).toEqual(expected);
   });
 });

@@ -10,12 +10,12 @@ import { bodyOf, decode, encode, readRequest } from "../harness.ts";
  * Gemini 3 signs its calls, and answers 400 to a tool's result behind a call that has lost its signature
  * (ai.google.dev, "Thought signatures").
  */
-const ASKED = { publicModel: "google/gemini-3-flash", atS: 1_763_000_000 };
+const METADATA = { publicModel: "google/gemini-3-flash", atS: 1_763_000_000 };
 const ANSWER = COMPATIBLE_CHAT["Gemini: calls without an index, finished by stop"];
 const CLIENTS: readonly SurfaceName[] = ["responses", "messages"];
 
 const body = (client: SurfaceName, history: readonly object[]) => ({
-  model: ASKED.publicModel,
+  model: METADATA.publicModel,
   ...(client === "responses"
     ? { input: [{ role: "user", content: "Hi" }, ...history], include: ["reasoning.encrypted_content"] }
     : { messages: [{ role: "user", content: "Hi" }, ...history], max_tokens: 500 }),
@@ -27,24 +27,24 @@ function historyOf(client: SurfaceName, keepsThoughts: boolean): object[] {
   const reply = pairing(client, "chat.completions").readReply(
     encode(JSON.stringify(ANSWER.whole)),
     request,
-    ASKED,
+    METADATA,
   );
-  const told: Loose = JSON.parse(bodyOf(reply));
-  const said: Loose[] = (told.output ?? told.content).filter(
+  const answer: Loose = JSON.parse(bodyOf(reply));
+  const items: Loose[] = (answer.output ?? answer.content).filter(
     ({ type }: Loose) => keepsThoughts || (type !== "reasoning" && type !== "redacted_thinking"),
   );
   return client === "responses"
     ? [
-        ...said,
-        ...said.flatMap(({ type, call_id }) =>
+        ...items,
+        ...items.flatMap(({ type, call_id }) =>
           type === "function_call" ? [{ type: "function_call_output", call_id, output: "4 °C" }] : [],
         ),
       ]
     : [
-        { role: "assistant", content: said },
+        { role: "assistant", content: items },
         {
           role: "user",
-          content: said.flatMap(({ type, id }) =>
+          content: items.flatMap(({ type, id }) =>
             type === "tool_use" ? [{ type: "tool_result", tool_use_id: id, content: "4 °C" }] : [],
           ),
         },
@@ -80,12 +80,12 @@ function signatures(
 
 describe.each(CLIENTS)("a %s client of Gemini", (client) => {
   test("sends each call back with its signature", () => {
-    const sent = signatures(client, historyOf(client, true), ASKED.publicModel, true);
+    const sent = signatures(client, historyOf(client, true), METADATA.publicModel, true);
     expect(sent).toEqual(["CiQB0e2Kb3Hn", "CiQB0e2Kb3Hn"]);
   });
 
   test("that did not keep them has its first call marked as unsigned", () => {
-    const sent = signatures(client, historyOf(client, false), ASKED.publicModel, true);
+    const sent = signatures(client, historyOf(client, false), METADATA.publicModel, true);
     expect(sent).toEqual(["skip_thought_signature_validator", null]);
   });
 

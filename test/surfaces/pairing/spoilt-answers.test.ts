@@ -7,7 +7,7 @@ import { ACCENTED, OFFICIAL } from "../../fakes/hosts/all.ts";
 import { SICK } from "../../fakes/hosts/sick.ts";
 import { Random } from "../../sim/random.ts";
 import { brokenRules } from "../event-order.ts";
-import { ASKED, bodyOf, decode, encode, givenSoFar, inPieces, lastOf, openRequest } from "../harness.ts";
+import { bodyOf, decode, encode, givenSoFar, inPieces, lastOf, METADATA, openRequest } from "../harness.ts";
 
 /**
  * Answers as no host gives them: events that are left out, repeated, swapped or of another language, values
@@ -28,7 +28,7 @@ test(`${SEEDS} spoilt streams end in an end mark or a fault, the same one at any
     const size = random.pick([1, 7, 64]);
     for (const client of SURFACE_NAMES) {
       const about = `seed ${seed}, ${client} client`;
-      const open = () => pairing(client, host).openStream(openRequest(client, true), ASKED);
+      const open = () => pairing(client, host).openStream(openRequest(client, true), METADATA);
       const [judge, split] = [open(), open()];
       const text = givenSoFar(judge, [bytes.slice()]);
       expect([!judge.isComplete, about]).toEqual([judge.fault !== null, about]);
@@ -47,9 +47,9 @@ test(`${SEEDS} spoilt answers are told to each client as JSON, or are a fault`, 
     const spoilt = encode(JSON.stringify(whole === undefined ? null : spoiltValue(whole, random)));
     for (const client of SURFACE_NAMES) {
       const request = openRequest(client, false);
-      const collected = pairing(client, host).openWhole(request, ASKED);
+      const collected = pairing(client, host).openWhole(request, METADATA);
       givenSoFar(collected, [bytes.slice()]);
-      const replies = [pairing(client, host).readReply(spoilt, request, ASKED)];
+      const replies = [pairing(client, host).readReply(spoilt, request, METADATA)];
       if (collected.isComplete) replies.push(collected.reply());
       for (const reply of replies) {
         if (reply.kind === "fault") continue;
@@ -61,22 +61,22 @@ test(`${SEEDS} spoilt answers are told to each client as JSON, or are a fault`, 
 });
 
 test(`${SEEDS} spoilt answers, told as streams, end in an end mark or a fault`, () => {
-  let told = 0;
+  let answered = 0;
   for (let seed = 0; seed < SEEDS; seed++) {
     const random = new Random(seed);
     const [, { host, whole }] = random.pick([...OFFICIAL, ...ACCENTED]);
     const events = SURFACES[host].synthesizeStream(encode(JSON.stringify(spoiltValue(whole, random))));
     if (!(events instanceof Uint8Array)) continue;
-    told += 1;
+    answered += 1;
     for (const client of SURFACE_NAMES) {
       const about = `seed ${seed}, ${client} client`;
-      const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
+      const judge = pairing(client, host).openStream(openRequest(client, true), METADATA);
       const text = decode(judge.push(events));
       expect([!judge.isComplete, about]).toEqual([judge.fault !== null, about]);
       if (client !== host) expect([brokenOf(client, text + factsOf(judge).last), about]).toEqual([[], about]);
     }
   }
-  expect(told).toBeGreaterThan(SEEDS / 2);
+  expect(answered).toBeGreaterThan(SEEDS / 2);
 });
 
 function spoiltStream(stream: string, random: Random): string {

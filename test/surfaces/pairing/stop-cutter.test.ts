@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { responsesReasoning, responsesText, responsesToolCall, sseText } from "../../fakes/transcripts.ts";
-import { ASKED, bodyOf, given, inPieces, readRequest } from "../harness.ts";
+import { bodyOf, given, inPieces, METADATA, readRequest } from "../harness.ts";
 
 /** Stop sequences of clients on hosts of Responses, which know none. */
 type Client = "chat.completions" | "messages";
@@ -17,16 +17,16 @@ const request = (client: Client, stop: unknown, stream: boolean) =>
     ...(client === "messages" ? {} : { stream_options: stream ? { include_usage: true } : undefined }),
   });
 
-interface Said {
+interface CutAnswer {
   readonly text: string;
   readonly reason: unknown;
   readonly sequence: unknown;
 }
 
-function whole(client: Client, stop: unknown, words: readonly string[]): Said {
+function whole(client: Client, stop: unknown, words: readonly string[]): CutAnswer {
   const { readReply } = pairing(client, "responses");
   const body = Buffer.from(JSON.stringify(responsesText(words).whole));
-  const json = JSON.parse(bodyOf(readReply(body, request(client, stop, false), ASKED)));
+  const json = JSON.parse(bodyOf(readReply(body, request(client, stop, false), METADATA)));
   if (client === "messages")
     return { text: textIn(json.content), reason: json.stop_reason, sequence: json.stop_sequence };
   return { text: json.choices[0].message.content, reason: json.choices[0].finish_reason, sequence: null };
@@ -34,8 +34,8 @@ function whole(client: Client, stop: unknown, words: readonly string[]): Said {
 
 const textIn = (content: readonly Json[]): string => content.map(({ text }) => text ?? "").join("");
 
-function streamed(client: Client, stop: unknown, words: readonly string[], size: number): Said {
-  const judge = pairing(client, "responses").openStream(request(client, stop, true), ASKED);
+function streamed(client: Client, stop: unknown, words: readonly string[], size: number): CutAnswer {
+  const judge = pairing(client, "responses").openStream(request(client, stop, true), METADATA);
   const sent = given(judge, inPieces(Buffer.from(sseText(responsesText(words).events)), size));
   expect(judge.usage?.output).toBe(words.length);
   const events: Json[] = [...sent.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
@@ -75,10 +75,10 @@ const TABLE: [string, unknown, string[], string, string | null][] = [
 describe.each<Client>(["chat.completions", "messages"])("a client of %s", (client) => {
   test.each(TABLE)("a stop sequence %s", (_, stop, words, text, sequence) => {
     const end = client === "messages" ? (sequence === null ? "end_turn" : "stop_sequence") : "stop";
-    const said = { text, reason: end, sequence: client === "messages" ? sequence : null };
+    const answer = { text, reason: end, sequence: client === "messages" ? sequence : null };
     const plain = whole(client, stop, words);
-    expect({ ...plain, text: plain.text ?? "" }).toEqual(said);
-    for (const size of [1, 7, 100_000]) expect(streamed(client, stop, words, size)).toEqual(said);
+    expect({ ...plain, text: plain.text ?? "" }).toEqual(answer);
+    for (const size of [1, 7, 100_000]) expect(streamed(client, stop, words, size)).toEqual(answer);
   });
 });
 
@@ -89,7 +89,9 @@ test("a single sequence may be a text", () => {
 test("what follows a sequence is not told, calls neither, and thoughts are not looked through", () => {
   const { readReply } = pairing("messages", "responses");
   const json = (body: unknown, stop: string[]) =>
-    JSON.parse(bodyOf(readReply(Buffer.from(JSON.stringify(body)), request("messages", stop, false), ASKED)));
+    JSON.parse(
+      bodyOf(readReply(Buffer.from(JSON.stringify(body)), request("messages", stop, false), METADATA)),
+    );
   const text = responsesText(["Say END"]).whole as Json;
   const call = responsesToolCall().whole as Json;
   const both = { ...text, output: [...text.output, ...call.output] };

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { ACCENTED, OFFICIAL } from "../../fakes/hosts/all.ts";
+import { contentOfStream, tellable } from "../answer-content.ts";
 import { brokenRules, type Loose, wrongEvents } from "../event-order.ts";
-import { ASKED, bodyOf, COST_USD, decode, encode, given, openRequest } from "../harness.ts";
-import { tellable, toldByStream } from "../told.ts";
+import { bodyOf, COST_USD, decode, encode, given, METADATA, openRequest } from "../harness.ts";
 
 /**
  * Whole answers, told as streams: of every host, to clients of all three languages. What a client is told is
@@ -16,8 +16,8 @@ function synthesized(host: SurfaceName, whole: object): Uint8Array {
   return events;
 }
 
-function toldTo(client: SurfaceName, host: SurfaceName, whole: object, usage = true): string {
-  const judge = pairing(client, host).openStream(openRequest(client, usage), ASKED);
+function streamFor(client: SurfaceName, host: SurfaceName, whole: object, usage = true): string {
+  const judge = pairing(client, host).openStream(openRequest(client, usage), METADATA);
   return given(judge, [synthesized(host, whole)]);
 }
 
@@ -31,23 +31,23 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
       const by = client === host ? "host" : "gateway";
       const heldToRules = official || client !== host;
 
-      test.each([true, false])(`${client} client, usage asked for: %p`, (asked) => {
-        const judge = pairing(client, host).openStream(openRequest(client, asked), ASKED);
+      test.each([true, false])(`${client} client, usage asked for: %p`, (withUsage) => {
+        const judge = pairing(client, host).openStream(openRequest(client, withUsage), METADATA);
         const text = given(judge, [synthesized(host, whole)]);
         expect(judge.tokenSeen).toBe(true);
         expect(judge.usage).toMatchObject(story.usage!);
         if (!heldToRules) return;
-        expect(brokenRules(client, text, { usage: asked })).toEqual([]);
+        expect(brokenRules(client, text, { usage: withUsage })).toEqual([]);
         expect(wrongEvents(client, text, by)).toEqual([]);
-        const said = client === host && story.said ? { end: story.said } : {};
-        const silent = client === "chat.completions" && !asked ? { usage: null } : {};
-        expect(toldByStream(client, text)).toEqual({ ...tellable(client, story), ...said, ...silent });
+        const ending = client === host && story.ending ? { end: story.ending } : {};
+        const silent = client === "chat.completions" && !withUsage ? { usage: null } : {};
+        expect(contentOfStream(client, text)).toEqual({ ...tellable(client, story), ...ending, ...silent });
       });
     }
 
     if (official)
       test("put together again, it is the answer that it was", () => {
-        const judge = pairing(host, host).openWhole(openRequest(host, true), ASKED);
+        const judge = pairing(host, host).openWhole(openRequest(host, true), METADATA);
         judge.push(synthesized(host, whole));
         const reply = judge.reply();
         if (reply.kind === "fault") throw new Error(reply.error.message);
@@ -59,7 +59,7 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
 /** As the client is told it. */
 const billed = (whole: Loose): Loose => ({
   ...whole,
-  model: ASKED.publicModel,
+  model: METADATA.publicModel,
   usage: { ...whole.usage, cost: COST_USD },
 });
 
@@ -86,9 +86,9 @@ const chunks = (text: string): Loose[] =>
     .map((event) => JSON.parse(event.slice("data: ".length)));
 
 describe("a chat answer", () => {
-  const told = (whole: object) => chunks(toldTo("chat.completions", "chat.completions", whole));
+  const chunksOf = (whole: object) => chunks(streamFor("chat.completions", "chat.completions", whole));
   const reasons = (whole: object) =>
-    told(whole)
+    chunksOf(whole)
       .flatMap(({ choices }) => choices.map((choice: Loose) => choice.finish_reason))
       .filter(Boolean);
 
@@ -113,7 +113,7 @@ describe("a chat answer", () => {
   test("gives thoughts, text and each call in chunks of their own", () => {
     const calls = [call({ arguments: "{}" }), { ...call({ arguments: "[1]" }), id: "call_2", index: 0 }];
     const whole = chat({ reasoning_content: "Hm", content: "Hi", refusal: null, tool_calls: calls });
-    expect(told(whole).flatMap(({ choices }) => choices.map(({ delta }: Loose) => delta))).toEqual([
+    expect(chunksOf(whole).flatMap(({ choices }) => choices.map(({ delta }: Loose) => delta))).toEqual([
       { role: "assistant", content: "" },
       { reasoning_content: "Hm" },
       { content: "Hi" },
@@ -141,10 +141,10 @@ describe("a chat answer", () => {
     });
     const choices = [choice(0, "A", "stop"), choice(1, "B", "length")];
     const whole = { ...chat({}), future: [1], choices, usage: { prompt_tokens: 1, completion_tokens: 2 } };
-    expect(told(whole).filter(({ future }) => future !== undefined)).toHaveLength(1);
+    expect(chunksOf(whole).filter(({ future }) => future !== undefined)).toHaveLength(1);
     const judge = pairing("chat.completions", "chat.completions").openWhole(
       openRequest("chat.completions", true),
-      ASKED,
+      METADATA,
     );
     judge.push(synthesized("chat.completions", whole));
     const reply = judge.reply();
@@ -162,7 +162,7 @@ test("a message keeps what is no text: citations, and blocks that come as one", 
   ];
   const whole = { id: "msg_1", type: "message", role: "assistant", model: "m", content };
   const more = { stop_reason: "tool_use", stop_sequence: null, usage: { input_tokens: 1, output_tokens: 2 } };
-  const judge = pairing("messages", "messages").openWhole(openRequest("messages", true), ASKED);
+  const judge = pairing("messages", "messages").openWhole(openRequest("messages", true), METADATA);
   judge.push(synthesized("messages", { ...whole, ...more }));
   const reply = judge.reply();
   expect(JSON.parse(bodyOf(reply))).toEqual(billed({ ...whole, ...more }));
@@ -200,7 +200,7 @@ test("what a responses host says of other items, and in other parts, is told as 
       ],
     },
   ];
-  const text = toldTo("responses", "responses", {
+  const text = streamFor("responses", "responses", {
     id: "resp_1",
     object: "response",
     status: "completed",
@@ -252,7 +252,7 @@ describe("a client of another language", () => {
   const read = (client: SurfaceName, host: SurfaceName, whole: object) =>
     JSON.parse(
       bodyOf(
-        pairing(client, host).readReply(encode(JSON.stringify(whole)), openRequest(client, false), ASKED),
+        pairing(client, host).readReply(encode(JSON.stringify(whole)), openRequest(client, false), METADATA),
       ),
     );
 
@@ -272,7 +272,7 @@ describe("a client of another language", () => {
     });
     const whole = { ...chat({}), choices: [choice(0, "One."), choice(1, "Two.")] };
     expect(read("messages", "chat.completions", whole).content).toEqual([{ type: "text", text: "One." }]);
-    const judge = pairing("messages", "chat.completions").openStream(openRequest("messages", true), ASKED);
+    const judge = pairing("messages", "chat.completions").openStream(openRequest("messages", true), METADATA);
     const text = given(judge, [synthesized("chat.completions", whole)]);
     expect(text).toContain("One.");
     expect(text).not.toContain("Two.");

@@ -15,7 +15,7 @@ const TARGET: HostTarget = {
   maxOutputTokens: null,
   defaultMaxOutputTokens: 4_096,
 };
-const ASKED = { publicModel: "anthropic/test", atS: 1_763_000_000 };
+const METADATA = { publicModel: "anthropic/test", atS: 1_763_000_000 };
 const SMALLEST = {
   "chat.completions": { messages: [{ role: "user", content: "Hi" }] },
   responses: { input: "Hi" },
@@ -29,13 +29,13 @@ function read(client: SurfaceName, more: object): GenerationRequest {
   return request;
 }
 
-const say = (client: SurfaceName, host: SurfaceName, more: object, target = TARGET) =>
+const hostBody = (client: SurfaceName, host: SurfaceName, more: object, target = TARGET) =>
   pairing(client, host).hostBody(read(client, more), target);
 
 function sent(client: SurfaceName, host: SurfaceName, more: object, target = TARGET) {
-  const said = say(client, host, more, target);
-  if (refused(said)) throw new Error(said.message);
-  return { json: JSON.parse(Buffer.concat(said.parts).toString()), omitted: said.omitted };
+  const body = hostBody(client, host, more, target);
+  if (refused(body)) throw new Error(body.message);
+  return { json: JSON.parse(Buffer.concat(body.parts).toString()), omitted: body.omitted };
 }
 
 describe("a field that the host's language lacks", () => {
@@ -81,7 +81,7 @@ describe("a field that the host's language lacks", () => {
     ],
   ];
   test.each(refusals)("from %s to %s, %j is refused as %s", (client, host, more, param) => {
-    const refusal = say(client, host, more) as Refusal;
+    const refusal = hostBody(client, host, more) as Refusal;
     expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
     expect(refusal.message).toContain(`\`${param}\``);
     expect(refusal.message).toContain(host);
@@ -114,7 +114,7 @@ describe("a field that the host's language lacks", () => {
     "top_k of messages goes to chat hosts, but to those that refuse it: %j",
     (target) => {
       expect(sent("messages", "chat.completions", { top_k: 5 }).json.top_k).toBe(5);
-      const refusal = say("messages", "chat.completions", { top_k: 5 }, target) as Refusal;
+      const refusal = hostBody("messages", "chat.completions", { top_k: 5 }, target) as Refusal;
       expect(refusal.details.param).toBe("top_k");
     },
   );
@@ -168,25 +168,28 @@ describe("a field that the host's language lacks", () => {
     ["messages", "chat.completions", { seed: 7, presence_penalty: 1 }, { seed: 7, presence_penalty: 1 }, []],
     ["responses", "messages", { stop: "END", top_k: 3 }, { stop_sequences: ["END"], top_k: 3 }, []],
   ];
-  test.each(words)("from %s to %s, %j of other hosts is told as %j", (client, host, more, told, omitted) => {
-    const said = sent(client, host, more);
-    const names = [
-      "reasoning",
-      "reasoning_effort",
-      "thinking",
-      "seed",
-      "top_k",
-      "stop_sequences",
-      "presence_penalty",
-    ];
-    const kept = Object.fromEntries(
-      names.flatMap((name) => (name in said.json ? [[name, said.json[name]]] : [])),
-    );
-    expect(kept).toEqual(told);
-    expect([...said.omitted]).toEqual(omitted);
-    for (const name of ["enable_thinking", "thinking_budget", "random_seed", "chat_template_kwargs"])
-      expect(said.json).not.toHaveProperty(name);
-  });
+  test.each(words)(
+    "from %s to %s, %j of other hosts is told as %j",
+    (client, host, more, expected, omitted) => {
+      const body = sent(client, host, more);
+      const names = [
+        "reasoning",
+        "reasoning_effort",
+        "thinking",
+        "seed",
+        "top_k",
+        "stop_sequences",
+        "presence_penalty",
+      ];
+      const kept = Object.fromEntries(
+        names.flatMap((name) => (name in body.json ? [[name, body.json[name]]] : [])),
+      );
+      expect(kept).toEqual(expected);
+      expect([...body.omitted]).toEqual(omitted);
+      for (const name of ["enable_thinking", "thinking_budget", "random_seed", "chat_template_kwargs"])
+        expect(body.json).not.toHaveProperty(name);
+    },
+  );
 
   test.each<[SurfaceName, object]>([
     ["chat.completions", { response_format: { type: "json_object" } }],
@@ -196,8 +199,8 @@ describe("a field that the host's language lacks", () => {
     (client, more) => {
       const alone = sent(client, "messages", more);
       expect(alone.json).not.toHaveProperty("output_config");
-      const [told] = alone.json.system;
-      expect(told).toEqual({ type: "text", text: expect.stringContaining("JSON object") });
+      const [text] = alone.json.system;
+      expect(text).toEqual({ type: "text", text: expect.stringContaining("JSON object") });
       expect(alone.omitted).toEqual(["json_mode"]);
       const messages = [
         { role: "system", content: "Be brief." },
@@ -205,7 +208,7 @@ describe("a field that the host's language lacks", () => {
       ];
       const brief = client === "responses" ? { instructions: "Be brief." } : { messages };
       const { json } = sent(client, "messages", { ...more, ...brief });
-      expect(json.system).toEqual([{ type: "text", text: "Be brief." }, told]);
+      expect(json.system).toEqual([{ type: "text", text: "Be brief." }, text]);
     },
   );
 
@@ -288,7 +291,7 @@ describe("tools in a namespace", () => {
     const reply = pairing("responses", "messages").readReply(
       Buffer.from(JSON.stringify(answer)),
       request,
-      ASKED,
+      METADATA,
     );
     expect(JSON.parse(bodyOf(reply)).output).toMatchObject([
       { type: "function_call", namespace: "mcp", name: "look", call_id: "toolu_1", arguments: '{"at":1}' },
@@ -344,10 +347,10 @@ describe("tools of a messages client whose names are longer than OpenAI's hosts 
     const choice = { index: 0, finish_reason: "tool_calls" };
     const whole = { choices: [{ ...choice, message: { role: "assistant", tool_calls: [call] } }] };
     const { readReply, openStream } = pairing("messages", "chat.completions");
-    const reply = readReply(Buffer.from(JSON.stringify(whole)), read("messages", more), ASKED);
+    const reply = readReply(Buffer.from(JSON.stringify(whole)), read("messages", more), METADATA);
     expect(JSON.parse(bodyOf(reply)).content[0]).toMatchObject({ name: long });
     const chunk = { choices: [{ ...choice, delta: { tool_calls: [{ index: 0, ...call }] } }] };
-    const stream = openStream(read("messages", { ...more, stream: true }), ASKED);
+    const stream = openStream(read("messages", { ...more, stream: true }), METADATA);
     const events = sseText([{ data: JSON.stringify(chunk) }, { data: "[DONE]" }]);
     expect(Buffer.from(stream.push(Buffer.from(events))).toString()).toContain(`"name":"${long}"`);
   });
@@ -376,7 +379,7 @@ describe("sealed thoughts", () => {
     { type: "message_stop" },
   ].map((data) => ({ event: data.type, data: JSON.stringify(data) }));
 
-  const asked = {
+  const request = {
     stream: true,
     reasoning: { effort: "high" },
     include: ["reasoning.encrypted_content"],
@@ -384,7 +387,7 @@ describe("sealed thoughts", () => {
   };
 
   function output(): object[] {
-    const judge = pairing("responses", "messages").openStream(read("responses", asked), ASKED);
+    const judge = pairing("responses", "messages").openStream(read("responses", request), METADATA);
     judge.push(Buffer.from(sseText(thinking)));
     const text = lastOf(judge);
     return JSON.parse(text.slice(text.indexOf("data: ") + 6)).response.output;
@@ -396,7 +399,7 @@ describe("sealed thoughts", () => {
       ...output(),
       { type: "function_call_output", call_id: "toolu_1", output: "ok" },
     ];
-    return sent("responses", host, { ...asked, input }, { ...TARGET, publicModel });
+    return sent("responses", host, { ...request, input }, { ...TARGET, publicModel });
   };
 
   test("come back to the family that made them, as they were", () => {
@@ -436,7 +439,7 @@ describe("sealed thoughts", () => {
         },
       ],
     };
-    const { parts, omitted } = say("messages", "messages", more) as HostBody;
+    const { parts, omitted } = hostBody("messages", "messages", more) as HostBody;
     expect(JSON.parse(Buffer.concat(parts).toString()).messages).toEqual([
       { role: "user", content: "Hi" },
       { role: "assistant", content: [{ type: "text", text: "gwseal:1: is only a word here" }] },
@@ -538,7 +541,7 @@ describe("a request of nothing but instructions, where the host wants a user's t
     ["chat.completions", { messages: [{ role: "system", content: "" }] }, "messages"],
     ["responses", { input: "" }, "input"],
   ])("%s %j, without a word in it, is refused as %s", (client, empty, param) => {
-    const refusal = say(client, "messages", empty) as Refusal;
+    const refusal = hostBody(client, "messages", empty) as Refusal;
     expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
   });
 });
@@ -576,7 +579,7 @@ describe("a prompt that is to be cached without marks in it", () => {
   });
 
   test("must be an object", () => {
-    const refusal = say("chat.completions", "messages", { cache_control: "yes" }) as Refusal;
+    const refusal = hostBody("chat.completions", "messages", { cache_control: "yes" }) as Refusal;
     expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", "cache_control"]);
   });
 });
@@ -608,10 +611,10 @@ test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what w
     stream: true,
     ...(client === "chat.completions" ? { stream_options: { include_usage: true } } : {}),
   });
-  const judge = pairing(client, host).openStream(request, ASKED);
-  const told = Buffer.from(judge.push(Buffer.from(sseText(events)))).toString() + lastOf(judge);
+  const judge = pairing(client, host).openStream(request, METADATA);
+  const text = Buffer.from(judge.push(Buffer.from(sseText(events)))).toString() + lastOf(judge);
   expect(judge.usage).toBeNull();
-  expect(told).toMatch(/"(completion|output)_tokens":3/);
+  expect(text).toMatch(/"(completion|output)_tokens":3/);
 });
 
 test("a host's signs of life reach the client in its own language, once the answer has started", () => {
@@ -621,7 +624,7 @@ test("a host's signs of life reach the client in its own language, once the answ
     ["messages", 'event: ping\ndata: {"type":"ping"}\n\n'],
     ["responses", ": ping\n\n"],
   ] as const) {
-    const judge = pairing(client, "chat.completions").openStream(read(client, { stream: true }), ASKED);
+    const judge = pairing(client, "chat.completions").openStream(read(client, { stream: true }), METADATA);
     expect(judge.push(Buffer.from(ping)).length).toBe(0);
     expect(judge.tokenSeen).toBe(false);
     judge.push(Buffer.from(token));
@@ -637,7 +640,7 @@ describe("a tool of Anthropic's language that says it is `custom`, as its functi
   test("gets its arguments as JSON, as the host writes them", () => {
     const judge = pairing("messages", "chat.completions").openStream(
       read("messages", { tools, stream: true }),
-      ASKED,
+      METADATA,
     );
     const chunk = (delta: object) => JSON.stringify({ id: "chatcmpl-1", choices: [{ index: 0, delta }] });
     const started = judge.push(
@@ -661,7 +664,7 @@ describe("a tool of Anthropic's language that says it is `custom`, as its functi
     const reply = pairing("messages", "chat.completions").readReply(
       Buffer.from(JSON.stringify(whole)),
       read("messages", { tools }),
-      ASKED,
+      METADATA,
     );
     expect(JSON.parse(bodyOf(reply)).content).toMatchObject([
       { type: "tool_use", name: "search", input: { input: "Paris" } },
@@ -677,7 +680,7 @@ test.each<[SurfaceName, SurfaceName, object]>([
   const tools = [{ custom: { name: { toString: 1 } }, ...tool }];
   const request = read(client, { tools, stream: true });
   expect(refused(pairing(client, host).hostBody(request, TARGET))).toBe(false);
-  expect(() => pairing(client, host).openStream(request, ASKED)).not.toThrow();
+  expect(() => pairing(client, host).openStream(request, METADATA)).not.toThrow();
 });
 
 test("a freeform tool that is called without any text is called with none", () => {
@@ -691,7 +694,7 @@ test("a freeform tool that is called without any text is called with none", () =
   const reply = pairing("responses", "messages").readReply(
     Buffer.from(JSON.stringify(answer)),
     read("responses", { tools }),
-    ASKED,
+    METADATA,
   );
   expect(JSON.parse(bodyOf(reply)).output).toMatchObject([
     { type: "custom_tool_call", name: "list", input: "" },
@@ -704,7 +707,10 @@ test("an answer is named after the first chunk that has a name", () => {
     { data: '{"id":"chatcmpl-abc","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}' },
     { data: "[DONE]" },
   ];
-  const judge = pairing("messages", "chat.completions").openStream(read("messages", { stream: true }), ASKED);
+  const judge = pairing("messages", "chat.completions").openStream(
+    read("messages", { stream: true }),
+    METADATA,
+  );
   expect(Buffer.from(judge.push(Buffer.from(sseText(azure)))).toString()).toContain('"id":"msg_abc"');
 });
 
@@ -723,15 +729,15 @@ test.each<[SurfaceName, object, string]>([
     "tool_choice.tools[0].name",
   ],
 ])("a %s client that allows a tool whose name is no text is told so", (client, choice, param) => {
-  const said = say(client, "messages", { tool_choice: choice });
-  if (!refused(said)) throw new Error("sent");
-  expect(said.details.param).toBe(param);
+  const body = hostBody(client, "messages", { tool_choice: choice });
+  if (!refused(body)) throw new Error("sent");
+  expect(body.details.param).toBe(param);
 });
 
 test("a grammar that is no text breaks nothing", () => {
   const format = { type: "grammar", syntax: NO_TEXT, definition: NO_TEXT };
   const tools = [{ type: "custom", name: "a", format }];
-  expect(refused(say("responses", "messages", { tools }))).toBe(false);
+  expect(refused(hostBody("responses", "messages", { tools }))).toBe(false);
 });
 
 test.each<[SurfaceName, SurfaceName, object]>([
@@ -752,7 +758,7 @@ test.each<[SurfaceName, SurfaceName, object]>([
     },
   ],
 ])("a %s client whose %s host says %j gets no fault of the gateway's own", (client, host, event) => {
-  const judge = pairing(client, host).openStream(read(client, { stream: true }), ASKED);
+  const judge = pairing(client, host).openStream(read(client, { stream: true }), METADATA);
   expect(() => judge.push(Buffer.from(sseText([{ data: JSON.stringify(event) }])))).not.toThrow();
 });
 
@@ -762,7 +768,7 @@ test.each<[SurfaceName, SurfaceName]>([
 ])(
   "from a %s client, what is put together from a %s host that reports no usage is billed as counted",
   (client, host) => {
-    const judge = pairing(client, host).openWhole(read(client, {}), ASKED);
+    const judge = pairing(client, host).openWhole(read(client, {}), METADATA);
     const delta = { role: "assistant", content: "Hello" };
     const events = [{ choices: [{ delta }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }];
     const data = [...events.map((event) => JSON.stringify(event)), "[DONE]"].map((data) => ({ data }));
@@ -805,7 +811,7 @@ test.each<[string, SurfaceName, object[]]>([
     })),
   ],
 ])("a host that begins thousands of %s and ends none is broken", (_what, host, events) => {
-  const judge = pairing("messages", host).openStream(read("messages", { stream: true }), ASKED);
+  const judge = pairing("messages", host).openStream(read("messages", { stream: true }), METADATA);
   judge.push(Buffer.from(sseText(events.map((event) => ({ data: JSON.stringify(event) })))));
   expect(judge.fault?.message).toBe("the answer has more than 1024 tool calls, blocks or choices");
 });
@@ -858,7 +864,7 @@ describe("a freeform call that nobody declared reaches a client of Messages as a
 
   test.each(HOSTS)("from a host of %s, streamed or not", (host, events, whole) => {
     const inputsOf = (sent: object[]): string => {
-      const judge = pairing("messages", host).openStream(read("messages", { stream: true }), ASKED);
+      const judge = pairing("messages", host).openStream(read("messages", { stream: true }), METADATA);
       const text = Buffer.from(
         judge.push(
           Buffer.from(`${sent
@@ -886,7 +892,7 @@ describe("a freeform call that nobody declared reaches a client of Messages as a
     const reply = pairing("messages", host).readReply(
       Buffer.from(JSON.stringify(whole)),
       read("messages", {}),
-      ASKED,
+      METADATA,
     );
     expect(JSON.parse(bodyOf(reply)).content).toMatchObject([
       { type: "tool_use", name: "patch", input: { input: words } },

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES } from "../../../src/catalog/catalog.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { ACCENTED, OFFICIAL } from "../../fakes/hosts/all.ts";
+import { contentOfStream, contentOfWhole, tellable } from "../answer-content.ts";
 import { brokenRules, wrongEvents } from "../event-order.ts";
-import { ASKED, bodyOf, encode, given, inPieces, openRequest } from "../harness.ts";
-import { tellable, toldByStream, toldByWhole } from "../told.ts";
+import { bodyOf, encode, given, inPieces, METADATA, openRequest } from "../harness.ts";
 import { violations } from "../wire-schema.ts";
 
 /** Every answer of every host, told to clients of all three languages. */
@@ -20,12 +20,12 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
       const speaksOfCustomTools = client !== "messages";
       if (!speaksOfCustomTools && story.calls?.some(({ custom }) => custom)) continue;
       const by = client === host ? "host" : "gateway";
-      const open = () => pairing(client, host).openStream(openRequest(client, true), ASKED);
+      const open = () => pairing(client, host).openStream(openRequest(client, true), METADATA);
       // What a host says with an accent reaches a client of its own language as it is.
       const heldToRules = official || client !== host;
-      const told = {
+      const answers = {
         ...tellable(client, story),
-        ...(client === host && story.said ? { end: story.said } : {}),
+        ...(client === host && story.ending ? { end: story.ending } : {}),
       };
 
       test(`${client} client, streamed`, () => {
@@ -35,21 +35,21 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
         if (!heldToRules) return;
         expect(brokenRules(client, text, { usage: true })).toEqual([]);
         expect(wrongEvents(client, text, by)).toEqual([]);
-        expect(toldByStream(client, text)).toEqual(told);
+        expect(contentOfStream(client, text)).toEqual(answers);
       });
 
       test(`${client} client, unstreamed`, () => {
         const reply = pairing(client, host).readReply(
           encode(JSON.stringify(whole)),
           openRequest(client, false),
-          ASKED,
+          METADATA,
         );
         if (reply.kind === "fault") throw new Error(reply.error.message);
         expect(reply.usage).toMatchObject(story.usage!);
         if (!heldToRules) return;
         const body = JSON.parse(bodyOf(reply));
         expect(violations(WHOLE[client], body, by)).toEqual([]);
-        expect(toldByWhole(client, body)).toEqual(told);
+        expect(contentOfWhole(client, body)).toEqual(answers);
       });
 
       test(`${client} client: cut anywhere, the stream is the same`, () => {

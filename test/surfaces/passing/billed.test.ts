@@ -4,7 +4,6 @@ import type { StreamJudge } from "../../../src/surfaces/surface.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { framesOf, type Loose } from "../event-order.ts";
 import {
-  ASKED,
   billOf,
   bodyOf,
   COST_USD,
@@ -13,6 +12,7 @@ import {
   given,
   givenSoFar,
   inPieces,
+  METADATA,
   openRequest,
 } from "../harness.ts";
 
@@ -21,7 +21,7 @@ import {
  * the host's, wherever it puts it.
  */
 const open = (surface: SurfaceName = "chat.completions"): StreamJudge =>
-  pairing(surface, surface).openStream(openRequest(surface, true), ASKED);
+  pairing(surface, surface).openStream(openRequest(surface, true), METADATA);
 
 const chunk = (choices: object[], usage?: object) =>
   `data: ${JSON.stringify({ id: "c", choices, usage })}\n\n`;
@@ -65,10 +65,10 @@ describe("a chat host's usage", () => {
       [billed(1)],
     ],
     ["empty", [word("Hi", "stop"), chunk([], {})], [{ cost: COST_USD }]],
-  ])("%s is told with the bill, at any split", (_name, events, told) => {
+  ])("%s is told with the bill, at any split", (_name, events, expected) => {
     const bytes = encode(events.join("") + DONE);
     const text = given(open(), [bytes]);
-    expect(valuesOf(text).flatMap((value) => (value.usage ? [value.usage] : []))).toEqual(told);
+    expect(valuesOf(text).flatMap((value) => (value.usage ? [value.usage] : []))).toEqual(expected);
     for (const size of [1, 2, 7, 61]) expect(given(open(), inPieces(bytes, size))).toBe(text);
     expect(text).toEndWith(DONE);
   });
@@ -87,7 +87,7 @@ describe("a chat host's usage", () => {
     expect(valuesOf(text).at(-1)).toMatchObject({
       id: "c",
       object: "chat.completion.chunk",
-      model: ASKED.publicModel,
+      model: METADATA.publicModel,
       choices: [],
       usage: { completion_tokens: 2, cost: COST_USD },
     });
@@ -149,8 +149,8 @@ describe("everything else of the event that tells the bill stays as it came", ()
       'event: ping\ndata: {"type":"ping"}\n\n',
       'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ];
-    const told = events[2]!.replace("}}\n\n", `,"cost":${COST_USD}}}\n\n`);
-    expect(given(open("messages"), [encode(events.join(""))])).toBe(events.with(2, told).join(""));
+    const withCost = events[2]!.replace("}}\n\n", `,"cost":${COST_USD}}}\n\n`);
+    expect(given(open("messages"), [encode(events.join(""))])).toBe(events.with(2, withCost).join(""));
   });
 
   test("responses, deeper than any request may be", () => {
@@ -167,7 +167,7 @@ describe("everything else of the event that tells the bill stays as it came", ()
   test("a whole answer, with spaces and without a usage", () => {
     const { readReply } = pairing("messages", "messages");
     const whole = '{ "model": "theirs", "n": 1.0, "content": [{ "type": "text", "text": "Hi" }] }';
-    const body = bodyOf(readReply(encode(whole), openRequest("messages", false), ASKED));
+    const body = bodyOf(readReply(encode(whole), openRequest("messages", false), METADATA));
     expect(body).toStartWith(whole.replace("theirs", "test/model").slice(0, -1));
     expect(JSON.parse(body).usage).toMatchObject({ output_tokens: 1, cost: COST_USD });
   });

@@ -38,21 +38,22 @@ const FIXTURES: Record<SurfaceName, Record<string, HostAnswer>> = {
 };
 
 function request(surface: SurfaceName, more: object = {}): GenerationRequest {
-  const said = surface === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+  const conversation =
+    surface === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
   const body = {
     model: "test/model",
     stream: true,
     ...(surface === "messages" ? { max_tokens: 9 } : {}),
-    ...said,
+    ...conversation,
     ...more,
   };
   return SURFACES[surface].readRequest(encode(JSON.stringify(body))) as GenerationRequest;
 }
 
-const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
+const METADATA = { publicModel: "test/model", atS: 1_763_000_000 };
 
 const judgeFor = (surface: SurfaceName, more: object = {}): StreamJudge =>
-  pairing(surface, surface).openStream(request(surface, more), ASKED);
+  pairing(surface, surface).openStream(request(surface, more), METADATA);
 
 /** Everything that the client gets, and what was learnt on the way. */
 function run(judge: StreamJudge, chunks: Iterable<Uint8Array>) {
@@ -74,7 +75,7 @@ const inPieces = (bytes: Uint8Array, size: number): Uint8Array[] =>
     bytes.slice(index * size, (index + 1) * size),
   );
 
-const isBesideLineEnd = (bytes: Uint8Array, at: number): boolean =>
+const isNextToLineEnd = (bytes: Uint8Array, at: number): boolean =>
   bytes.slice(Math.max(0, at - 2), at + 2).some((byte) => byte === 10 || byte === 13);
 
 describe.each([...SURFACE_NAMES])("%s", (surface) => {
@@ -86,7 +87,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       test(`${name}, lines ending in ${JSON.stringify(eol)}: cut anywhere, the client gets the same`, () => {
         for (let at = 0; at <= bytes.length; at++) {
           // Only next to its end does it matter how a line ends.
-          if (eol !== "\n" && !isBesideLineEnd(bytes, at)) continue;
+          if (eol !== "\n" && !isNextToLineEnd(bytes, at)) continue;
           expect(run(judgeFor(surface), [bytes.slice(0, at), bytes.slice(at)])).toEqual(whole);
         }
         for (const size of [1, 2, 3, 7, 64])
@@ -263,7 +264,11 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       output: [{ type: "message", content: [{ type: "output_text", text: "x" }], input }],
       usage: { model: "nested" },
     };
-    const reply = pairing(surface, surface).readReply(encode(JSON.stringify(whole)), request(surface), ASKED);
+    const reply = pairing(surface, surface).readReply(
+      encode(JSON.stringify(whole)),
+      request(surface),
+      METADATA,
+    );
     expect(reply.kind).toBe("reply");
     expect(JSON.parse(bodyOf(reply))).toEqual({
       ...whole,
@@ -278,7 +283,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     ["an error", '{"error":{"message":"overloaded"}}'],
     ["an array", "[]"],
   ])("an answer that is %s is the host's fault", (_name, body) => {
-    expect(pairing(surface, surface).readReply(encode(body), request(surface), ASKED).kind).toBe("fault");
+    expect(pairing(surface, surface).readReply(encode(body), request(surface), METADATA).kind).toBe("fault");
   });
 });
 
@@ -291,7 +296,7 @@ test.each([
 ])("a chat answer with %s is the host's fault, as its clients look into each", (_what, choices) => {
   const body = encode(JSON.stringify({ id: "x", model: "m", choices, usage: { prompt_tokens: 5 } }));
   const { readReply } = pairing("chat.completions", "chat.completions");
-  expect(readReply(body, request("chat.completions"), ASKED)).toMatchObject({
+  expect(readReply(body, request("chat.completions"), METADATA)).toMatchObject({
     kind: "fault",
     error: { message: "the answer has no choices" },
   });
@@ -319,7 +324,7 @@ describe("thoughts and text in parts, as Mistral has them, are tokens like any o
   test("in a whole answer", () => {
     const whole = { model: "m", choices: [{ index: 0, message: { role: "assistant", content: parts } }] };
     const { readReply } = pairing("chat.completions", "chat.completions");
-    expect(readReply(encode(JSON.stringify(whole)), request("chat.completions"), ASKED)).toMatchObject({
+    expect(readReply(encode(JSON.stringify(whole)), request("chat.completions"), METADATA)).toMatchObject({
       kind: "reply",
       countedTokens: 4,
     });
@@ -329,7 +334,7 @@ describe("thoughts and text in parts, as Mistral has them, are tokens like any o
 test.each<SurfaceName>([...SURFACE_NAMES])(
   "%s client: the answer's tokens that a messages host tells at its beginning are no report of the answer",
   (client) => {
-    const judge = pairing(client, "messages").openStream(request(client), ASKED);
+    const judge = pairing(client, "messages").openStream(request(client), METADATA);
     const { events } = messagesText(["Hello"], { input: 7, output: 3 });
     const silent = events.filter(({ event }) => event !== "message_delta");
     expect(silent.length).toBe(events.length - 1);

@@ -5,7 +5,7 @@ import type { HostBody } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 
-const said = (client: SurfaceName) =>
+const conversation = (client: SurfaceName) =>
   client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }], max_tokens: 9 };
 
 /** The body as JSON text, so that it may be spelt in any way. */
@@ -16,8 +16,8 @@ function send(client: SurfaceName, host: SurfaceName, body: string, quirks: Quir
   return pairing(client, host).hostBody(request, { ...target, defaultMaxOutputTokens: 99 });
 }
 
-const ask = (client: SurfaceName, more: object, quirks: Quirks = {}, host = client) =>
-  send(client, host, JSON.stringify({ model: "a/b", ...said(client), ...more }), quirks);
+const refusalOf = (client: SurfaceName, more: object, quirks: Quirks = {}, host = client) =>
+  send(client, host, JSON.stringify({ model: "a/b", ...conversation(client), ...more }), quirks);
 
 const sent = (answer: HostBody | Refusal) => {
   if (refused(answer)) throw new Error(answer.message);
@@ -128,10 +128,10 @@ const REFERENCES: [client: SurfaceName, more: object, param: string, quirks?: Qu
 
 describe.each(REFERENCES)("on %s, %j", (client, more, param, quirks = {}) => {
   test("is refused by its field, whichever language the host speaks", () => {
-    const own = ask(client, more, quirks);
+    const own = refusalOf(client, more, quirks);
     expect(refused(own) && [own.code, own.details.param]).toEqual(["invalid_request", param]);
     for (const host of SURFACE_NAMES) {
-      const answer = ask(client, more, quirks, host);
+      const answer = refusalOf(client, more, quirks, host);
       expect([host, refused(answer) && answer.code]).toEqual([host, "invalid_request"]);
     }
   });
@@ -141,7 +141,7 @@ const NEVER = new Set(["previous_response_id", "conversation", "input[0]", "thre
 test.each(REFERENCES.filter(([, , param]) => !NEVER.has(param) || param === "input[0].id"))(
   "on %s, %j passes where the operator shares the account",
   (client, more, _param, quirks = {}) => {
-    const passed = sent(ask(client, more, { ...quirks, accountReferences: true }));
+    const passed = sent(refusalOf(client, more, { ...quirks, accountReferences: true }));
     expect(passed).toMatchObject(JSON.parse(JSON.stringify(more)));
   },
 );
@@ -201,7 +201,7 @@ const OWN_WORDS: [client: SurfaceName, more: object][] = [
 ];
 
 test.each(OWN_WORDS)("on %s, %j is the client's own and passes", (client, more) => {
-  expect(sent(ask(client, more))).toMatchObject(more);
+  expect(sent(refusalOf(client, more))).toMatchObject(more);
 });
 
 test("a member that refers is not hidden by a second one of its name, or by escapes", () => {
@@ -249,7 +249,7 @@ const UNSAFE = [
 describe.each(SURFACE_NAMES)("on %s", (client) => {
   test.each(UNSAFE)("%s is left out and named, for hosts of every language", (name) => {
     for (const host of SURFACE_NAMES) {
-      const answer = ask(client, { [name]: "http://evil.example" }, {}, host);
+      const answer = refusalOf(client, { [name]: "http://evil.example" }, {}, host);
       expect(sent(answer)[name]).toBeUndefined();
       expect((answer as HostBody).omitted).toEqual([name]);
     }
@@ -257,13 +257,13 @@ describe.each(SURFACE_NAMES)("on %s", (client) => {
 
   test("what stands beside it arrives as it was", () => {
     const rest = { temperature: 1, made_up: [1, { a: "b" }], min_p: 0.1 };
-    const answer = ask(client, { api_key: "k", ...rest, base_url: "u" });
+    const answer = refusalOf(client, { api_key: "k", ...rest, base_url: "u" });
     expect(sent(answer)).toMatchObject(rest);
     expect((answer as HostBody).omitted).toEqual(["api_key", "base_url"]);
   });
 
   test("it is not hidden by escapes or by a second one of its name", () => {
-    const body = JSON.stringify({ model: "a/b", ...said(client) }).slice(0, -1);
+    const body = JSON.stringify({ model: "a/b", ...conversation(client) }).slice(0, -1);
     for (const members of [
       '"api\\u005fbase":"u"',
       '"api_base":"u","a":1,"api_base":"v"',
@@ -276,7 +276,7 @@ describe.each(SURFACE_NAMES)("on %s", (client) => {
   });
 
   test("a host that gets only known fields gets no others", () => {
-    const answer = ask(
+    const answer = refusalOf(
       client,
       { temperature: 1, made_up: 1, "x\\u0061": 2, nothing: null },
       { knownFieldsOnly: true },
@@ -300,14 +300,14 @@ test.each<[settings: unknown, passes: boolean]>([
   ["{{ x }}", false],
 ])("chat_template_kwargs %j", (settings, passes) => {
   for (const name of ["chat_template_kwargs", "chat_template_args"]) {
-    const answer = ask("chat.completions", { [name]: settings });
+    const answer = refusalOf("chat.completions", { [name]: settings });
     expect(sent(answer)[name]).toEqual(passes ? settings : undefined);
     expect((answer as HostBody).omitted).toEqual(passes ? [] : [name]);
   }
 });
 
 test("labels that LiteLLM takes for addresses are left out, others stay", () => {
-  const labels = (metadata: object) => ask("chat.completions", { metadata });
+  const labels = (metadata: object) => refusalOf("chat.completions", { metadata });
   expect((labels({ langfuse_host: "http://evil.example" }) as HostBody).omitted).toEqual(["metadata"]);
   expect(sent(labels({ page_url: "https://a.example" })).metadata).toEqual({ page_url: "https://a.example" });
 });

@@ -5,10 +5,10 @@ import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";
 
 /** Tools that hosts run themselves, and charge for next to the tokens. */
-function ask(client: SurfaceName, more: object, ownTools = false, host = client) {
-  const said =
+function hostBodyOf(client: SurfaceName, more: object, ownTools = false, host = client) {
+  const conversation =
     client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }], max_tokens: 9 };
-  const body = JSON.stringify({ model: "a/b", ...said, ...more });
+  const body = JSON.stringify({ model: "a/b", ...conversation, ...more });
   const request = SURFACES[client].readRequest(Buffer.from(body));
   if (refused(request)) throw new Error(request.message);
   const quirks = ownTools ? { ownTools } : {};
@@ -19,7 +19,7 @@ function ask(client: SurfaceName, more: object, ownTools = false, host = client)
   });
 }
 
-const sent = (said: HostBody | Refusal) => JSON.parse(Buffer.concat((said as HostBody).parts).toString());
+const sent = (body: HostBody | Refusal) => JSON.parse(Buffer.concat((body as HostBody).parts).toString());
 
 const FUNCTION = { type: "function", name: "f", parameters: {} };
 
@@ -42,22 +42,25 @@ describe.each<[SurfaceName, object, string]>([
   ["chat.completions", { plugins: [{ id: "web" }] }, "plugins"],
 ])("on %s, %j", (surface, more, param) => {
   test("is refused by its field", () => {
-    const refusal = ask(surface, more) as Refusal;
+    const refusal = hostBodyOf(surface, more) as Refusal;
     expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
   });
 
   test("passes where the operator says that fees need not be counted", () => {
-    expect(sent(ask(surface, more, true))).toMatchObject(more);
+    expect(sent(hostBodyOf(surface, more, true))).toMatchObject(more);
   });
 });
 
 test("the search that Codex offers in every request is left out, and told", () => {
   const search = { type: "web_search", external_web_access: false };
-  const said = ask("responses", { tools: [FUNCTION, search] });
-  expect((said as HostBody).omitted).toEqual(["tools[].web_search"]);
-  expect(sent(said).tools).toEqual([FUNCTION]);
-  expect(sent(ask("responses", { tools: [search] })).tools).toBeUndefined();
-  expect(sent(ask("responses", { tools: [FUNCTION, search] }, true)).tools).toEqual([FUNCTION, search]);
+  const body = hostBodyOf("responses", { tools: [FUNCTION, search] });
+  expect((body as HostBody).omitted).toEqual(["tools[].web_search"]);
+  expect(sent(body).tools).toEqual([FUNCTION]);
+  expect(sent(hostBodyOf("responses", { tools: [search] })).tools).toBeUndefined();
+  expect(sent(hostBodyOf("responses", { tools: [FUNCTION, search] }, true)).tools).toEqual([
+    FUNCTION,
+    search,
+  ]);
 });
 
 test.each<[SurfaceName, object[]]>([
@@ -76,13 +79,13 @@ test.each<[SurfaceName, object[]]>([
   ["messages", [{ type: "web_fetch_20250910", name: "web_fetch" }]],
   ["chat.completions", [{ type: "function", function: { name: "web_search" } }]],
 ])("%s: tools of the client's own, and those without a fee, pass: %j", (surface, tools) => {
-  expect(sent(ask(surface, { tools })).tools).toEqual(tools);
+  expect(sent(hostBodyOf(surface, { tools })).tools).toEqual(tools);
 });
 
 test("a host of another language cannot be told either", () => {
-  expect(refused(ask("messages", { tools: [{ type: "web_search_20250305" }] }, false, "responses"))).toBe(
-    true,
-  );
+  expect(
+    refused(hostBodyOf("messages", { tools: [{ type: "web_search_20250305" }] }, false, "responses")),
+  ).toBe(true);
 });
 
 test.each<[SurfaceName, object, string]>([
@@ -103,8 +106,10 @@ test.each<[SurfaceName, object, string]>([
 });
 
 test("a request that may run anywhere asks for nothing", () => {
-  expect(sent(ask("messages", { inference_geo: "global" }))).toMatchObject({ inference_geo: "global" });
-  expect(sent(ask("messages", { inference_geo: "global" }, false, "chat.completions"))).not.toHaveProperty(
-    "inference_geo",
-  );
+  expect(sent(hostBodyOf("messages", { inference_geo: "global" }))).toMatchObject({
+    inference_geo: "global",
+  });
+  expect(
+    sent(hostBodyOf("messages", { inference_geo: "global" }, false, "chat.completions")),
+  ).not.toHaveProperty("inference_geo");
 });

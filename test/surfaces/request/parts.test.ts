@@ -10,7 +10,7 @@ type Json = Record<string, unknown>;
 
 const PIXEL = "data:image/png;base64,iVBORw0KGgo=";
 const PDF = "data:application/pdf;base64,JVBERi0=";
-const said = (...content: Json[]) => ({ messages: [{ role: "user", content }] });
+const request = (...content: Json[]) => ({ messages: [{ role: "user", content }] });
 const chatCall = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
 const chatAnswer = (more: Json) => ({
   messages: [
@@ -28,24 +28,24 @@ const called = (more: Json, result: Json = {}) => ({
 const FUNCTION = { name: "f", parameters: { type: "object", properties: { x: { type: "string" } } } };
 
 const rows: [client: SurfaceName, where: string, more: Json, name: string][] = [
-  ["chat.completions", "a text", said({ type: "text", text: "Hi", x: 1 }), "text.x"],
+  ["chat.completions", "a text", request({ type: "text", text: "Hi", x: 1 }), "text.x"],
   [
     "chat.completions",
     "a picture",
-    said({ type: "image_url", image_url: { url: PIXEL }, x: 1 }),
+    request({ type: "image_url", image_url: { url: PIXEL }, x: 1 }),
     "image_url.x",
   ],
   [
     "chat.completions",
     "a picture's address",
-    said({ type: "image_url", image_url: { url: PIXEL, x: 1 } }),
+    request({ type: "image_url", image_url: { url: PIXEL, x: 1 } }),
     "image_url.image_url.x",
   ],
-  ["chat.completions", "a file", said({ type: "file", file: { file_data: PDF }, x: 1 }), "file.x"],
+  ["chat.completions", "a file", request({ type: "file", file: { file_data: PDF }, x: 1 }), "file.x"],
   [
     "chat.completions",
     "a file's data",
-    said({ type: "file", file: { file_data: PDF, x: 1 } }),
+    request({ type: "file", file: { file_data: PDF, x: 1 } }),
     "file.file.x",
   ],
   ["chat.completions", "a message", { messages: [{ role: "user", content: "Hi", x: 1 }] }, "messages[].x"],
@@ -162,18 +162,18 @@ const rows: [client: SurfaceName, where: string, more: Json, name: string][] = [
     "namespace.description",
   ],
   ["messages", "a message", { messages: [{ role: "user", content: "Hi", x: 1 }] }, "messages[].x"],
-  ["messages", "a text", said({ type: "text", text: "Hi", x: 1 }), "text.x"],
+  ["messages", "a text", request({ type: "text", text: "Hi", x: 1 }), "text.x"],
   ["messages", "a system's text", { system: [{ type: "text", text: "Be", x: 1 }] }, "text.x"],
   [
     "messages",
     "a picture",
-    said({ type: "image", source: { type: "url", url: "https://a.test/b.png" }, x: 1 }),
+    request({ type: "image", source: { type: "url", url: "https://a.test/b.png" }, x: 1 }),
     "image.x",
   ],
   [
     "messages",
     "a picture's source",
-    said({ type: "image", source: { type: "url", url: "https://a.test/b.png", x: 1 } }),
+    request({ type: "image", source: { type: "url", url: "https://a.test/b.png", x: 1 } }),
     "source.x",
   ],
   [
@@ -191,7 +191,7 @@ const rows: [client: SurfaceName, where: string, more: Json, name: string][] = [
   [
     "messages",
     "a document of blocks, which has no name elsewhere",
-    said({ type: "document", title: "t", source: { type: "content", content: "Hi" } }),
+    request({ type: "document", title: "t", source: { type: "content", content: "Hi" } }),
     "document.title",
   ],
   ["messages", "a result", called({}, { x: 1 }), "tool_result.x"],
@@ -210,7 +210,7 @@ describe("a member that the gateway does not know", () => {
 
   test("that says nothing is not worth a word, nor are the labels of an answer that is sent back", () => {
     const nothing = { type: "text", text: "Hi", a: null, b: [], c: {}, d: "", e: false };
-    expect(omitted("messages", "responses", said(nothing))).toEqual([]);
+    expect(omitted("messages", "responses", request(nothing))).toEqual([]);
     const answered = [
       {
         type: "message",
@@ -241,14 +241,14 @@ describe("a member that the gateway does not know", () => {
 
   test("cannot write the header by its name, nor fill it by their number", () => {
     const text = { type: "text", text: "Hi" };
-    expect(omitted("messages", "responses", said({ ...text, "x\r\nset-cookie: a=b": 1 }))).toEqual([
+    expect(omitted("messages", "responses", request({ ...text, "x\r\nset-cookie: a=b": 1 }))).toEqual([
       "text.*",
     ]);
-    expect(omitted("messages", "responses", said({ ...text, ["x".repeat(65)]: 1, ü: 1 }))).toEqual([
+    expect(omitted("messages", "responses", request({ ...text, ["x".repeat(65)]: 1, ü: 1 }))).toEqual([
       "text.*",
     ]);
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`x${at}`, 1]));
-    const named = omitted("messages", "responses", said({ ...text, ...many }));
+    const named = omitted("messages", "responses", request({ ...text, ...many }));
     expect(named.slice(0, 2)).toEqual(["text.x0", "text.x1"]);
     expect(named).toHaveLength(33);
     expect(named.at(-1)).toBe("text.*");
@@ -256,7 +256,7 @@ describe("a member that the gateway does not know", () => {
 
   test.each(SURFACE_NAMES)("%s: a kind of part that is no text is refused, whatever it is", (client) => {
     const part = { type: { toString: 1 } };
-    const more = client === "responses" ? { input: [{ role: "user", content: [part] }] } : said(part);
+    const more = client === "responses" ? { input: [{ role: "user", content: [part] }] } : request(part);
     expect(() => omitted(client, client === "messages" ? "responses" : "messages", more)).toThrow(".type`");
   });
 });

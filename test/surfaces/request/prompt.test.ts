@@ -13,17 +13,17 @@ function size(surface: SurfaceName, more: object, written = (text: string) => te
   return request;
 }
 
-const said = (...content: object[]) => ({ messages: [{ role: "user", content }] });
+const request = (...content: object[]) => ({ messages: [{ role: "user", content }] });
 
 test("base64 of images and files is no text", () => {
   const source = { type: "base64", data: LONG };
-  const image = size("messages", said({ type: "image", source }));
+  const image = size("messages", request({ type: "image", source }));
   expect(image).toMatchObject({ mediaTokens: 5_000, promptUnseen: false });
   expect(image.promptBound).toBeLessThan(5_300);
-  const file = size("messages", said({ type: "document", source }));
+  const file = size("messages", request({ type: "document", source }));
   expect(file).toMatchObject({ mediaTokens: 0, promptHasFiles: true, promptUnseen: false });
   expect(file.promptBound).toBeLessThan(300);
-  const audio = (data: string) => said({ type: "input_audio", input_audio: { data, format: "wav" } });
+  const audio = (data: string) => request({ type: "input_audio", input_audio: { data, format: "wav" } });
   const sound = `UklGR${LONG}`;
   expect(size("chat.completions", audio(sound))).toMatchObject({
     mediaTokens: Math.ceil(sound.length / 4),
@@ -38,19 +38,20 @@ test("what is sound, and what of the prompt is not, is told apart", () => {
   const wav = { type: "input_audio", input_audio: { data: `UklGR${LONG}`, format: "wav" } };
   const file = { type: "file", file: { file_data: `data:Audio/mp3;base64,${LONG}` } };
   const pdf = { type: "file", file: { file_data: `data:application/pdf;base64,${LONG}` } };
-  const beside = (...content: object[]) => size("chat.completions", said(...content)).promptWithoutAudio;
-  expect([beside(text), beside(text, pdf)]).toEqual([null, null]);
-  const textAlone = size("chat.completions", said(text)).promptEstimate;
+  const withoutAudio = (...content: object[]) =>
+    size("chat.completions", request(...content)).promptWithoutAudio;
+  expect([withoutAudio(text), withoutAudio(text, pdf)]).toEqual([null, null]);
+  const textAlone = size("chat.completions", request(text)).promptEstimate;
   for (const sound of [[wav], [file], [wav, file]]) {
-    expect(beside(text, ...sound)).toBeGreaterThanOrEqual(textAlone);
-    expect(beside(text, ...sound)).toBeLessThan(textAlone + 100);
+    expect(withoutAudio(text, ...sound)).toBeGreaterThanOrEqual(textAlone);
+    expect(withoutAudio(text, ...sound)).toBeLessThan(textAlone + 100);
   }
 });
 
 test.each<[string, object]>([
-  ["arguments of a call", said({ type: "tool_use", input: { type: "image", source: { data: LONG } } })],
-  ["a plain-text document", said({ type: "document", source: { type: "text", data: LONG } })],
-  ["instructions", { system: [{ type: "image", text: LONG }], ...said({ type: "text", text: "Hi" }) }],
+  ["arguments of a call", request({ type: "tool_use", input: { type: "image", source: { data: LONG } } })],
+  ["a plain-text document", request({ type: "document", source: { type: "text", data: LONG } })],
+  ["instructions", { system: [{ type: "image", text: LONG }], ...request({ type: "text", text: "Hi" }) }],
 ])("%s are text, whatever they look like", (_, more) => {
   expect(size("messages", more).promptBound).toBeGreaterThan(LONG.length);
 });
@@ -58,10 +59,14 @@ test.each<[string, object]>([
 describe("nobody knows how much the host adds", () => {
   const url = "https://example.org/a.pdf";
   test.each<[string, SurfaceName, object]>([
-    ["a document by address", "messages", said({ type: "document", source: { type: "url", url } })],
-    ["a document by id", "messages", said({ type: "document", source: { type: "file", file_id: "file_1" } })],
-    ["a file by id", "chat.completions", said({ type: "file", file: { file_id: "file-1" } })],
-    ["a file by address", "chat.completions", said({ type: "file", file: { file_data: url } })],
+    ["a document by address", "messages", request({ type: "document", source: { type: "url", url } })],
+    [
+      "a document by id",
+      "messages",
+      request({ type: "document", source: { type: "file", file_id: "file_1" } }),
+    ],
+    ["a file by id", "chat.completions", request({ type: "file", file: { file_id: "file-1" } })],
+    ["a file by address", "chat.completions", request({ type: "file", file: { file_data: url } })],
     [
       "a file of a response",
       "responses",
@@ -72,43 +77,43 @@ describe("nobody knows how much the host adds", () => {
     [
       "a search",
       "messages",
-      { ...said({ type: "text", text: "Hi" }), tools: [{ type: "web_search_20250305" }] },
+      { ...request({ type: "text", text: "Hi" }), tools: [{ type: "web_search_20250305" }] },
     ],
     [
       "a search of chat",
       "chat.completions",
-      { ...said({ type: "text", text: "Hi" }), web_search_options: {} },
+      { ...request({ type: "text", text: "Hi" }), web_search_options: {} },
     ],
     [
       "a summary of the conversation so far",
       "messages",
       {
-        ...said({ type: "text", text: "Hi" }),
+        ...request({ type: "text", text: "Hi" }),
         context_management: { edits: [{ type: "compact_20260112" }] },
       },
     ],
     [
       "a summary that is all the answer",
       "messages",
-      { ...said({ type: "text", text: "Hi" }), compaction: { type: "enabled" } },
+      { ...request({ type: "text", text: "Hi" }), compaction: { type: "enabled" } },
     ],
   ])("%s", (_, surface, more) => expect(size(surface, more).promptUnseen).toBe(true));
 
   test("a document whose kind is written in escapes", () => {
     const hidden = (text: string) => text.replace('"document"', '"\\u0064ocument"');
-    const more = said({ type: "document", source: { type: "url", url } });
+    const more = request({ type: "document", source: { type: "url", url } });
     expect(size("messages", more, hidden).promptUnseen).toBe(true);
   });
 });
 
 test("an image by address, and tools of the client's own, are known well enough", () => {
   const image = { type: "image_url", image_url: { url: "https://example.org/a.png" } };
-  expect(size("chat.completions", said(image))).toMatchObject({ mediaTokens: 5_000, promptUnseen: false });
+  expect(size("chat.completions", request(image))).toMatchObject({ mediaTokens: 5_000, promptUnseen: false });
   const tools = [
     { type: "bash_20250124", name: "bash" },
     { name: "a", input_schema: {} },
   ];
   const context_management = { edits: [{ type: "clear_tool_uses_20250919" }] };
-  const more = { ...said({ type: "text", text: "Hi" }), tools, context_management };
+  const more = { ...request({ type: "text", text: "Hi" }), tools, context_management };
   expect(size("messages", more).promptUnseen).toBe(false);
 });

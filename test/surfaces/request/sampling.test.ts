@@ -5,12 +5,13 @@ import { refused } from "../../../src/units/errors/refusal.ts";
 import { decode, readRequest } from "../harness.ts";
 
 /** What a host is told of how to sample, and what it is not told although the client said it. */
-function told(client: SurfaceName, spoken: SurfaceName, quirks: Quirks, wish: object) {
-  const said = client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+function sampling(client: SurfaceName, spoken: SurfaceName, quirks: Quirks, wish: object) {
+  const conversation =
+    client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
   const request = readRequest(client, {
     model: "a/b",
     ...(client === "messages" ? { max_tokens: 9 } : {}),
-    ...said,
+    ...conversation,
     ...wish,
   });
   const body = pairing(client, spoken).hostBody(request, {
@@ -58,7 +59,7 @@ test.each<[SurfaceName, SurfaceName, Quirks, object, object, string[]]>([
 ])(
   "a %s client, on a host of %s with %j, asks for %j: the host is told %j, and %j is named",
   (client, spoken, quirks, wish, sent, omitted) => {
-    expect(told(client, spoken, quirks, wish)).toEqual({ sent, omitted });
+    expect(sampling(client, spoken, quirks, wish)).toEqual({ sent, omitted });
   },
 );
 

@@ -16,24 +16,24 @@ const TARGET: HostTarget = {
   maxOutputTokens: null,
   defaultMaxOutputTokens: 4_096,
 };
-const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
+const METADATA = { publicModel: "test/model", atS: 1_763_000_000 };
 const ELSEWHERE: SurfaceName[] = ["chat.completions", "messages"];
 
-const lookAt = { type: "function", name: "look", parameters: { type: "object" }, strict: false };
+const plainTool = { type: "function", name: "look", parameters: { type: "object" }, strict: false };
 const TOOLS = [
   { type: "namespace", name: "functions", description: "Local", tools: [{ type: "custom", name: "exec" }] },
-  lookAt,
+  plainTool,
   { type: "web_search" },
   { type: "tool_search", execution: "client" },
 ];
 const added = (tools: object[]) => ({ type: "additional_tools", role: "developer", id: "at_1", tools });
 const user = (text: string) => ({ type: "message", role: "user", content: [{ type: "input_text", text }] });
 
-const say = (host: SurfaceName, body: object, target = TARGET) =>
+const hostBody = (host: SurfaceName, body: object, target = TARGET) =>
   pairing("responses", host).hostBody(readRequest("responses", { model: "test/model", ...body }), target);
 
 function sent(host: SurfaceName, body: object, target = TARGET) {
-  const said = say(host, body, target);
+  const said = hostBody(host, body, target);
   if (refused(said)) throw new Error(said.message);
   return { json: JSON.parse(Buffer.concat(said.parts).toString()), omitted: said.omitted };
 }
@@ -82,7 +82,7 @@ const called = (host: SurfaceName): object =>
 
 function replied(host: SurfaceName, body: object, answer: object) {
   const request = readRequest("responses", { model: "test/model", ...body });
-  const reply = pairing("responses", host).readReply(Buffer.from(JSON.stringify(answer)), request, ASKED);
+  const reply = pairing("responses", host).readReply(Buffer.from(JSON.stringify(answer)), request, METADATA);
   const json = JSON.parse(bodyOf(reply));
   expect(violations("response", json)).toEqual([]);
   return json;
@@ -106,7 +106,7 @@ describe.each(ELSEWHERE)("tools that an item of the input adds, on a host of %s"
   });
 
   test("keep their names in the calls of earlier turns, and in what a search found", () => {
-    const loaded = { ...lookAt, name: "find" };
+    const loaded = { ...plainTool, name: "find" };
     const { json, omitted } = sent(host, {
       input: [
         added(TOOLS),
@@ -118,7 +118,7 @@ describe.each(ELSEWHERE)("tools that an item of the input adds, on a host of %s"
           type: "tool_search_output",
           call_id: "call_3",
           execution: "client",
-          tools: [lookAt, { type: "namespace", name: "mcp", tools: [loaded] }],
+          tools: [plainTool, { type: "namespace", name: "mcp", tools: [loaded] }],
         },
         user("Go on"),
       ],
@@ -129,7 +129,9 @@ describe.each(ELSEWHERE)("tools that an item of the input adds, on a host of %s"
   });
 
   test("are refused by their place where only OpenAI's hosts have them", () => {
-    const said = say(host, { input: [added([{ type: "file_search", vector_store_ids: [] }]), user("Hi")] });
+    const said = hostBody(host, {
+      input: [added([{ type: "file_search", vector_store_ids: [] }]), user("Hi")],
+    });
     expect((said as Refusal).details.param).toBe("input[0].tools[0].type");
   });
 });
@@ -149,12 +151,12 @@ describe("tools that an item of the input adds, on a host of responses", () => {
     ["plainly", [{ type: "code_interpreter", container: { type: "auto" } }], "input[1].tools[0].type"],
     [
       "in a namespace",
-      [lookAt, { type: "namespace", name: "n", tools: [{ type: "file_search" }] }],
+      [plainTool, { type: "namespace", name: "n", tools: [{ type: "file_search" }] }],
       "input[1].tools[1].type",
     ],
   ])("are refused where they cost extra and are given %s", (_how, tools, param) => {
-    const said = say("responses", { input: [user("Hi"), added(tools)] });
-    expect((said as Refusal).details.param).toBe(param);
+    const body = hostBody("responses", { input: [user("Hi"), added(tools)] });
+    expect((body as Refusal).details.param).toBe(param);
   });
 
   test("count what the host may search for itself", () => {
@@ -163,7 +165,7 @@ describe("tools that an item of the input adds, on a host of responses", () => {
   });
 });
 
-const SHORTEN = { input: [added([lookAt]), user("Hi"), { type: "compaction_trigger" }], store: false };
+const SHORTEN = { input: [added([plainTool]), user("Hi"), { type: "compaction_trigger" }], store: false };
 
 describe.each(ELSEWHERE)("a conversation that is to be shortened, on a host of %s", (host) => {
   const { events, whole } = host === "messages" ? messagesText() : chatText();
@@ -182,7 +184,7 @@ describe.each(ELSEWHERE)("a conversation that is to be shortened, on a host of %
     expect(output[0].encrypted_content).toContain("Hello");
 
     const request = readRequest("responses", { model: "test/model", stream: true, ...SHORTEN });
-    const stream = pairing("responses", host).openStream(request, ASKED);
+    const stream = pairing("responses", host).openStream(request, METADATA);
     const text = given(stream, inPieces(Buffer.from(sseText(events)), 7));
     const told = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
     for (const event of told) expect(violations("responseEvent", event)).toEqual([]);
@@ -208,7 +210,7 @@ describe.each(ELSEWHERE)("a conversation that is to be shortened, on a host of %
       expect(turns).not.toContain("gwsummary");
     }
     const foreign = { type: "compaction", id: "cmp_1", encrypted_content: "gAAAAA" };
-    const refusal = say(host, { input: [foreign, user("Go on")] }) as Refusal;
+    const refusal = hostBody(host, { input: [foreign, user("Go on")] }) as Refusal;
     expect(refusal.details.param).toBe("input[0].encrypted_content");
     expect(sent("responses", { input: [foreign, user("Go on")] }).json.input[0]).toEqual(foreign);
   });
@@ -221,8 +223,8 @@ test("a conversation that is to be shortened reaches hosts of responses as it ca
 test("what hosts are asked beside the prompt is held like it", () => {
   const body = { model: "test/model", input: [{ type: "compaction_trigger" }] };
   const { promptBound } = readRequest("responses", body);
-  const asked = sent("messages", { input: body.input }).json.messages[0].content;
-  expect(promptBound).toBeGreaterThan(JSON.stringify(asked).length);
+  const content = sent("messages", { input: body.input }).json.messages[0].content;
+  expect(promptBound).toBeGreaterThan(JSON.stringify(content).length);
 });
 
 test("searches and programs that a host of OpenAI's ran earlier are left out and named", () => {

@@ -3,7 +3,7 @@ import type { Story } from "../fakes/hosts/transcript.ts";
 import { framesOf, type Loose } from "./event-order.ts";
 
 /** What a client understands of an answer, read from its wire as simply as can be. */
-export interface Told {
+export interface AnswerContent {
   readonly reasoning: string;
   readonly text: string;
   readonly refusal: string;
@@ -14,29 +14,29 @@ export interface Told {
   readonly usage: NonNullable<Story["usage"]> | null;
 }
 
-export function toldByStream(surface: SurfaceName, text: string): Told {
+export function contentOfStream(surface: SurfaceName, text: string): AnswerContent {
   const values = framesOf(text).flatMap(({ data }) => (data === "[DONE]" ? [] : [JSON.parse(data)]));
   switch (surface) {
     case "chat.completions":
-      return toldByChunks(values);
+      return contentOfChunks(values);
     case "responses":
-      return toldByResponse(values.at(-1).response);
+      return contentOfResponse(values.at(-1).response);
     case "messages":
-      return toldByMessage(messageOf(values));
+      return contentOfMessage(messageOf(values));
   }
 }
 
-export const toldByWhole = (surface: SurfaceName, body: Loose): Told =>
+export const contentOfWhole = (surface: SurfaceName, body: Loose): AnswerContent =>
   surface === "chat.completions"
-    ? toldByChunks([
+    ? contentOfChunks([
         { ...body, choices: body.choices.map((choice: Loose) => ({ ...choice, delta: choice.message })) },
       ])
     : surface === "responses"
-      ? toldByResponse(body)
-      : toldByMessage(body);
+      ? contentOfResponse(body)
+      : contentOfMessage(body);
 
 /** The same story as a client of this language can be told it. */
-export function tellable(surface: SurfaceName, story: Story): Told {
+export function tellable(surface: SurfaceName, story: Story): AnswerContent {
   const { reasoning = "", text = "", refusal = "", calls = [], end, sequence = null, usage } = story;
   const refused = refusal !== "" && end === "end";
   return {
@@ -90,17 +90,17 @@ function compact(json: string): string {
   }
 }
 
-export function toldByChunks(chunks: Loose[]): Told {
-  const told = { reasoning: "", text: "", refusal: "", end: "" };
+export function contentOfChunks(chunks: Loose[]): AnswerContent {
+  const content = { reasoning: "", text: "", refusal: "", end: "" };
   const calls: { name: string; input: string; custom: boolean }[] = [];
-  let usage: Told["usage"] = null;
+  let usage: AnswerContent["usage"] = null;
   for (const chunk of chunks) {
     if (chunk.usage) usage = openAiUsage(chunk.usage, "prompt", "completion");
     for (const { delta, finish_reason: reason } of chunk.choices) {
-      told.reasoning += delta.reasoning_content ?? "";
-      told.text += delta.content ?? "";
-      told.refusal += delta.refusal ?? "";
-      if (reason !== null) told.end = reason;
+      content.reasoning += delta.reasoning_content ?? "";
+      content.text += delta.content ?? "";
+      content.refusal += delta.refusal ?? "";
+      if (reason !== null) content.end = reason;
       for (const [at, call] of (delta.tool_calls ?? []).entries()) {
         const open = (calls[call.index ?? at] ??= { name: "", input: "", custom: call.type === "custom" });
         open.name += call.function?.name ?? call.custom?.name ?? "";
@@ -108,13 +108,13 @@ export function toldByChunks(chunks: Loose[]): Told {
       }
     }
   }
-  return { ...told, calls: calls.map(meant), sequence: null, usage };
+  return { ...content, calls: calls.map(meant), sequence: null, usage };
 }
 
 const meant = <Call extends { input: string; custom: boolean }>(call: Call): Call =>
   call.custom ? call : { ...call, input: compact(call.input) };
 
-function toldByResponse(response: Loose): Told {
+function contentOfResponse(response: Loose): AnswerContent {
   const joined = (list: string, type: string, member: string, between = ""): string =>
     response.output
       .map((item: Loose) =>
@@ -138,7 +138,7 @@ function toldByResponse(response: Loose): Told {
   };
 }
 
-function openAiUsage(usage: Loose, prompt: string, output: string): NonNullable<Told["usage"]> {
+function openAiUsage(usage: Loose, prompt: string, output: string): NonNullable<AnswerContent["usage"]> {
   const { cached_tokens: cacheRead = 0, cache_write_tokens: cacheWrite = 0 } =
     usage[`${prompt}_tokens_details`];
   return {
@@ -169,7 +169,7 @@ function messageOf(events: Loose[]): Loose {
   return message;
 }
 
-function toldByMessage({ content, stop_reason, stop_sequence, usage }: Loose): Told {
+function contentOfMessage({ content, stop_reason, stop_sequence, usage }: Loose): AnswerContent {
   const of = (type: string): Loose[] => content.filter((block: Loose) => block.type === type);
   return {
     reasoning: of("thinking")

@@ -6,12 +6,12 @@ import type { SurfaceName } from "../../../src/catalog/catalog.ts";
  * The same thing said in three languages. A client that says it in one must be heard, by a host of another,
  * as if it had been said in the host's own: so one row stands for nine pairings.
  */
-export interface Said {
+export interface Exchange {
   readonly "chat.completions"?: Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, "model">;
   readonly responses?: Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, "model">;
   readonly messages?: Omit<Anthropic.MessageCreateParamsNonStreaming, "model">;
   /** What a host hears from clients of other languages where that is not what its own would say. */
-  readonly hears?: Partial<Record<SurfaceName, object>>;
+  readonly received?: Partial<Record<SurfaceName, object>>;
   /** The host answers with calls, or with JSON; with text when nothing is said. */
   readonly answer?: "calls" | "json";
   /** Fields that the answer's header names, by the client's language and the host's. */
@@ -55,7 +55,7 @@ const OTHER_TOOL = {
 };
 
 /** What a user says, alone. */
-const asked = (text: string) => ({
+const question = (text: string) => ({
   chat: [{ role: "user" as const, content: text }],
   responses: [
     { type: "message" as const, role: "user" as const, content: [{ type: "input_text" as const, text }] },
@@ -63,13 +63,13 @@ const asked = (text: string) => ({
   messages: [{ role: "user" as const, content: [{ type: "text" as const, text }] }],
 });
 
-const weather = asked("How warm is it in Oslo?");
+const weather = question("How warm is it in Oslo?");
 
 function choosing(
   chat: OpenAI.ChatCompletionToolChoiceOption,
   responses: OpenAI.Responses.ResponseCreateParams["tool_choice"] & {},
   messages: Anthropic.ToolChoice,
-): Said {
+): Exchange {
   return {
     answer: "calls",
     "chat.completions": {
@@ -104,7 +104,7 @@ function shown(
   chat: OpenAI.ChatCompletionContentPart,
   responses: OpenAI.Responses.ResponseInputContent,
   messages: Anthropic.ContentBlockParam,
-): Said {
+): Exchange {
   return {
     "chat.completions": {
       max_tokens: 500,
@@ -123,7 +123,7 @@ function shown(
   };
 }
 
-export const SAID = {
+export const EXCHANGES = {
   "a question with instructions and sampling": {
     "chat.completions": {
       messages: [{ role: "system", content: "Be brief." }, ...weather.chat],
@@ -158,17 +158,17 @@ export const SAID = {
     responses: {
       max_output_tokens: 500,
       input: [
-        ...asked("One?").responses,
+        ...question("One?").responses,
         { type: "message", role: "assistant", content: "One." } as never,
-        ...asked("Two?").responses,
+        ...question("Two?").responses,
       ],
     },
     messages: {
       max_tokens: 500,
       messages: [
-        ...asked("One?").messages,
+        ...question("One?").messages,
         { role: "assistant", content: [{ type: "text", text: "One." }] },
-        ...asked("Two?").messages,
+        ...question("Two?").messages,
       ],
     },
   },
@@ -186,31 +186,31 @@ export const SAID = {
       max_output_tokens: 500,
       input: [
         { type: "message", role: "system", content: [{ type: "input_text", text: "Be brief." }] },
-        ...asked("One?").responses,
+        ...question("One?").responses,
         { type: "message", role: "system", content: [{ type: "input_text", text: "Now be kind." }] },
-        ...asked("Two?").responses,
+        ...question("Two?").responses,
       ],
     },
     messages: {
       max_tokens: 500,
       system: [{ type: "text", text: "Be brief." }],
       messages: [
-        ...asked("One?").messages,
+        ...question("One?").messages,
         { role: "system", content: [{ type: "text", text: "Now be kind." }] } as never,
-        ...asked("Two?").messages,
+        ...question("Two?").messages,
       ],
     },
   },
   "the instructions of Responses": {
     responses: { instructions: "Be brief.", input: "Hello?", max_output_tokens: 500 },
-    hears: {
+    received: {
       "chat.completions": {
         messages: [
           { role: "system", content: "Be brief." },
           { role: "user", content: "Hello?" },
         ],
       },
-      messages: { system: [{ type: "text", text: "Be brief." }], messages: asked("Hello?").messages },
+      messages: { system: [{ type: "text", text: "Be brief." }], messages: question("Hello?").messages },
     },
   },
   "two calls, their results, one of them an error": {
@@ -250,7 +250,7 @@ export const SAID = {
         { type: "function_call", call_id: "call_2", name: "get_weather", arguments: '{"city":"Bergen"}' },
         { type: "function_call_output", call_id: "call_1", output: "4 °C" },
         { type: "function_call_output", call_id: "call_2", output: "no such city" },
-        ...asked("And now?").responses,
+        ...question("And now?").responses,
       ],
     },
     messages: {
@@ -276,7 +276,7 @@ export const SAID = {
         },
       ],
     },
-    hears: {
+    received: {
       messages: {
         messages: [
           ...weather.messages,
@@ -324,7 +324,7 @@ export const SAID = {
         { role: "tool", tool_call_id: "functions.get_weather:0", content: "4 °C" },
       ],
     },
-    hears: {
+    received: {
       responses: {
         input: [
           ...weather.responses,
@@ -387,7 +387,7 @@ export const SAID = {
         tools: [{ type: "function", name: "get_weather" }],
       },
     },
-    hears: { messages: { tools: TOOLS.messages, tool_choice: { type: "any" } } },
+    received: { messages: { tools: TOOLS.messages, tool_choice: { type: "any" } } },
   },
   "tools: one at a time": {
     "chat.completions": {
@@ -486,7 +486,7 @@ export const SAID = {
         },
       ],
     },
-    hears: {
+    received: {
       "chat.completions": {
         messages: [
           {
@@ -553,7 +553,7 @@ export const SAID = {
       ],
     },
     // A tool's message holds text only: the image follows as the user's.
-    hears: {
+    received: {
       "chat.completions": {
         messages: [
           ...weather.chat,
@@ -582,7 +582,7 @@ export const SAID = {
     responses: {
       max_output_tokens: 500,
       input: [
-        ...asked("One?").responses,
+        ...question("One?").responses,
         {
           id: "msg_1_0",
           type: "message",
@@ -590,15 +590,15 @@ export const SAID = {
           status: "completed",
           content: [{ type: "refusal", refusal: "No." }],
         },
-        ...asked("Two?").responses,
+        ...question("Two?").responses,
       ],
     },
-    hears: {
+    received: {
       messages: {
         messages: [
-          ...asked("One?").messages,
+          ...question("One?").messages,
           { role: "assistant", content: [{ type: "text", text: "No." }] },
-          ...asked("Two?").messages,
+          ...question("Two?").messages,
         ],
       },
     },
@@ -622,7 +622,7 @@ export const SAID = {
       max_tokens: 21_000,
       thinking: { type: "enabled", budget_tokens: 16_800, display: "summarized" },
     },
-    hears: {
+    received: {
       "chat.completions": { messages: weather.chat, max_tokens: 21_000, reasoning_effort: "high" },
       responses: {
         input: weather.responses,
@@ -638,7 +638,7 @@ export const SAID = {
   "not thinking": {
     "chat.completions": { messages: weather.chat, max_tokens: 500, reasoning_effort: "none" },
     responses: { input: weather.responses, max_output_tokens: 500, reasoning: { effort: "none" } },
-    hears: { messages: { messages: weather.messages, max_tokens: 500, thinking: undefined } },
+    received: { messages: { messages: weather.messages, max_tokens: 500, thinking: undefined } },
   },
   "who asks, and what to cache": {
     "chat.completions": {
@@ -653,7 +653,7 @@ export const SAID = {
       safety_identifier: "user-7",
       prompt_cache_key: "k",
     },
-    hears: {
+    received: {
       "chat.completions": { prompt_cache_key: "k" },
       messages: {
         messages: [
@@ -674,7 +674,7 @@ export const SAID = {
       system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
       messages: weather.messages,
     },
-    hears: {
+    received: {
       "chat.completions": { messages: [{ role: "system", content: "Be brief." }, ...weather.chat] },
       responses: {
         input: [
@@ -715,7 +715,7 @@ export const SAID = {
         },
       ],
     },
-    hears: {
+    received: {
       "chat.completions": {
         tools: [{ type: "function", function: { name: "apply_patch", parameters: { required: ["input"] } } }],
       },
@@ -748,7 +748,7 @@ export const SAID = {
       verbosity: "low",
       metadata: { a: "b" },
     },
-    hears: {
+    received: {
       responses: { metadata: { a: "b" }, text: { verbosity: "low" } },
       messages: { messages: weather.messages },
     },
@@ -757,4 +757,4 @@ export const SAID = {
       "chat.completions on messages": "seed, verbosity, metadata",
     },
   },
-} satisfies Record<string, Said>;
+} satisfies Record<string, Exchange>;
