@@ -34,6 +34,7 @@ export function Overview() {
         <Figure
           label="Open Tier requests left"
           value={count(Math.max(0, open_tier.limit - open_tier.used))}
+          bound={atLeast(open_tier)}
           hint={`of ${count(open_tier.limit)} until ${moment(open_tier.resets_at)}`}
         />
       </div>
