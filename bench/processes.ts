@@ -50,6 +50,10 @@ export async function startQuiet({ command, port, env, folder, timeoutMs }: Quie
 /** User and system time so far of a process and of all that it started, µs. */
 export const cpuUsOf = (pid: number): number => family(pid).reduce((sum, one) => sum + cpuUs(one), 0);
 
+/** Resident memory of them all, bytes. */
+export const residentBytesOf = (pid: number): number =>
+  family(pid).reduce((sum, one) => sum + residentBytes(one), 0);
+
 /**
  * Pins this process, and what it starts from then on, to these cores, so that the scheduler decides less. False where
  * the machine has but one, or no `taskset`.
@@ -88,7 +92,7 @@ function measured(child: Bun.Subprocess, port: number): Measured {
     port,
     pid: child.pid,
     cpuUs: () => cpuUsOf(child.pid),
-    residentBytes: () => family(child.pid).reduce((sum, pid) => sum + residentBytes(pid), 0),
+    residentBytes: () => residentBytesOf(child.pid),
     // Once: later, its id may be another process's.
     stop: (signal = "SIGTERM") => (stopped ??= stop(signal)),
   };

@@ -15,6 +15,7 @@ const BY_NAME = [
   "settle",
   "sizing",
   "soak",
+  "values",
 ] as const;
 
 const [selected] = process.argv.slice(2);
