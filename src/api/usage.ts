@@ -14,7 +14,7 @@ import {
 } from "./answers.ts";
 import { RunAnswer } from "./runs.ts";
 
-const PERIODS = ["hour", "day", "today", "yesterday", "week", "month"] as const;
+export const PERIODS = ["hour", "day", "today", "yesterday", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
 const PERIOD_WORDS =
   "hour, day, week and month end now (60 minutes, 24 hours, 7 days, 30 days); today and yesterday are days of UTC";
@@ -102,7 +102,7 @@ export const USAGE = {
 } as const satisfies About;
 
 /** What lists of everybody's use are ordered by, the most first. */
-export const SPENDING_ORDERS = ["cost", "growth", "requests", "tokens"] as const;
+export const SPENDING_ORDERS = ["cost", "growth", "requests", "tokens", "loss"] as const;
 export type SpendingOrder = (typeof SPENDING_ORDERS)[number];
 
 const DEFAULT_RANKED = 20;
@@ -117,15 +117,30 @@ const comparedMembers = {
   ),
 };
 
-const ComparedSum = answerOf(comparedMembers);
+const marginMembers = {
+  host_cost_usd: orNone(
+    Type.Number({
+      minimum: 0,
+      description:
+        "what hosts charged, as they report it or as the `cost` of routes has it; null where none is known",
+    }),
+  ),
+  margin_usd: orNone(
+    Type.Number({ description: "what the requests with a known host cost were charged, less that cost" }),
+  ),
+  requests_with_host_cost: count,
+};
+
+const ComparedSum = answerOf({ ...comparedMembers, ...marginMembers });
 export type ComparedSum = Static<typeof ComparedSum>;
 
 const rankingOf = <T extends TProperties>(members: T) =>
   answerOf({
-    data: several(answerOf({ ...members, ...comparedMembers })),
+    data: several(answerOf({ ...members, ...comparedMembers, ...marginMembers })),
     rest: answerOf({
       rows: Type.Integer({ minimum: 0, description: "how many are not listed" }),
       ...comparedMembers,
+      ...marginMembers,
     }),
   });
 
@@ -166,7 +181,10 @@ export const EVERYBODYS_USAGE = {
     by,
     order: unlessNamed(
       "cost",
-      oneOf(SPENDING_ORDERS, "what lists are ordered by, the most first; growth is that of the cost"),
+      oneOf(
+        SPENDING_ORDERS,
+        "what lists are ordered by, the most first; growth is that of the cost, and loss begins with the lowest margin",
+      ),
     ),
     limit: unlessNamed(
       DEFAULT_RANKED,

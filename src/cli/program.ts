@@ -1,6 +1,7 @@
 import { Argument, Command, CommanderError, type CommandOptions, Option } from "@commander-js/extra-typings";
 import { BALANCE_STATES } from "../api/admin.ts";
 import { BUDGET_WINDOWS } from "../api/budgets.ts";
+import { PERIODS } from "../api/usage.ts";
 import { PAYMENT_STATES } from "../payments/payment.ts";
 import { schemaVersion } from "../store/schema/migrations.ts";
 import { CHANGE_ACTIONS } from "../units/change-actions.ts";
@@ -37,6 +38,7 @@ import {
 import { EXIT, type ExitCode } from "./failure.ts";
 import { health } from "./health.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
+import { MARGINS_BY, showMargins } from "./margins.ts";
 import {
   audit,
   credit,
@@ -590,6 +592,11 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .option("--tag <name>", "a line for each value of a tag of `x-gateway-tags`, such as customer")
     .option("--csv", "as comma-separated values")
     .action((balance, options) => showUsage(balance, options, context));
+  connected(gateway, "margins")
+    .description("Show what was charged less what hosts charge you, the lowest margin first.")
+    .addOption(new Option("--by <what>", "of which each has a line").choices(MARGINS_BY).default("model"))
+    .addOption(new Option("--period <period>", "up to now").choices(PERIODS).default("week"))
+    .action((options) => showMargins(options, context));
 }
 
 function addOperators(gateway: Command, context: CommandContext): void {

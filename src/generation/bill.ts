@@ -26,7 +26,10 @@ export class Bill {
   tries: readonly AttemptRecord[] = [];
 
   constructor(
-    private readonly deps: Pick<GenerationDeps, "clock" | "expected" | "ledger" | "journal" | "reporting">,
+    private readonly deps: Pick<
+      GenerationDeps,
+      "clock" | "expected" | "ledger" | "journal" | "reporting" | "hostCosts"
+    >,
     readonly reservation: Reservation,
     /** Monotonic time of the request's arrival. */
     readonly startedMs: number,
@@ -34,7 +37,8 @@ export class Bill {
     private readonly priceVersion: string,
   ) {}
 
-  settle(end: RequestEnd): EndedRequest {
+  /** `hostCost` is what its host charges the operator, where that is known. */
+  settle(end: RequestEnd, hostCost?: NanoUsd): EndedRequest {
     const { deps, reservation } = this;
     const ending: ReservationEnd = {
       state: end.state,
@@ -47,6 +51,7 @@ export class Bill {
         end.tokens.output > 0 ||
         end.state === "settled" ||
         (end.state === "cancelled" && end.candidate !== undefined),
+      hostCost,
     };
     const { key } = reservation.request;
     if (end.state === "settled" && end.candidate !== undefined)
@@ -56,6 +61,8 @@ export class Bill {
       receipt = this.receipt(end, settled);
       return formatReceipt(receipt);
     });
+    if (hostCost !== undefined && end.candidate !== undefined)
+      deps.hostCosts.settled(end.candidate, settlement.charged, hostCost);
     const durable = deps.journal.durable(settlement.sequence);
     return { settlement, durable, receipt: receipt!, isHanded: end.isHanded === true };
   }

@@ -115,11 +115,11 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const counting = billedOf(end, context);
     // Nothing of the settlement has started, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
-    noteEnded(billed, context);
+    const hostCost = noteEnded(billed, context);
     const requestEnd = endOf(end, billed, stop, context);
     const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;
-    const ended = bill.settle(requestEnd);
+    const ended = bill.settle(requestEnd, hostCost);
     const isDurable = ended.durable === true || (await ended.durable);
     bill.report(ended, isDurable);
     delivery.cameToNothing = end.kind !== "complete" && ended.settlement.charged === 0;
@@ -170,13 +170,13 @@ function billedOf(
   return billedAnswer({ usage, text, isLeft, isFree }, { candidate, chain, writers }, request, counts);
 }
 
-/** What is learnt of an answer that has ended, before its bill is settled. */
-function noteEnded(billed: BilledAnswer, { deps, request, promptSize, opened, bill }: DeliveryContext): void {
+/** What is learnt of an answer that has ended, before its bill is settled. Returns its host's cost, where that is known. */
+function noteEnded(billed: BilledAnswer, { deps, request, promptSize, opened, bill }: DeliveryContext) {
   const { judge, chain } = opened;
-  noteCosts(deps.hostCosts, billed, judge.usage);
   if (promptSize !== null && billed.charges.length === 0)
     notePrompt(promptSize, judge.usage, { request, model: billed.candidate.model });
   if (chain !== null) bill.tries = endedTries(bill.tries, chain, judge);
+  return noteCosts(deps.hostCosts, billed, judge.usage);
 }
 
 function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {

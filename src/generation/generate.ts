@@ -483,11 +483,12 @@ class RequestFlow {
     const { candidate, tokens, from, charges } = billed;
     if (promptSize !== null && charges.length === 0)
       notePrompt(promptSize, usage, { request: this.request!, model: candidate.model });
-    noteCosts(this.deps.hostCosts, billed, usage);
+    const hostCost = noteCosts(this.deps.hostCosts, billed, usage);
     // A host that drains was read to its end although the client had left.
     const state = this.call.signal.aborted ? "cancelled" : "settled";
     const isHanded = chain !== null;
-    return bill.settle({ state, tokens, from, candidate, charges, isHanded, firstTokenMs: bill.elapsedMs() });
+    const firstTokenMs = bill.elapsedMs();
+    return bill.settle({ state, tokens, from, candidate, charges, isHanded, firstTokenMs }, hostCost);
   }
 
   private whole(answered: AnsweredWhole, ended: EndedRequest, bill: Bill): WholeAnswer {

@@ -1,11 +1,12 @@
 import { type HandedAnswer, partsByPosition, positionsIn, servingIn } from "../hosts/handed-answer.ts";
-import type { HostCosts } from "../hosts/host-costs.ts";
+import { type HostCosts, reportedCost } from "../hosts/host-costs.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import { isNothing } from "../surfaces/declined.ts";
 import type { GenerationRequest, Hop, Usage, UsagePart, Writers } from "../surfaces/surface.ts";
 import { plus } from "../surfaces/usage.ts";
 import { BEGINNING, type TextMoment } from "../tokens/answer-text.ts";
+import type { NanoUsd } from "../units/usd.ts";
 import {
   type BilledTokens,
   believedPart,
@@ -193,12 +194,17 @@ function writtenParts(hops: readonly Hop[]): readonly WrittenPart[] {
   return [{ by: hops[0]!.from, from: BEGINNING, to: hops[0]!.at }, ...later];
 }
 
-/** Compares with what the host charges: what it reports of that is of all of its models together. */
+/**
+ * Compares with what the host charges, and returns it where it is known: what a host reports is that of all of its models
+ * together.
+ */
 export function noteCosts(
   costs: Pick<HostCosts, "answered">,
   { tokens, candidate, charges }: BilledAnswer,
   usage: Usage | null,
-): void {
-  if (charges.length === 0) costs.answered(candidate, tokens, usage?.costUsd);
-  else for (const charge of charges) costs.answered(charge.candidate, charge.tokens, undefined);
+): NanoUsd | undefined {
+  if (charges.length === 0) return costs.answered(candidate, tokens, usage?.costUsd);
+  const all = charges.map((charge) => costs.answered(charge.candidate, charge.tokens, undefined));
+  if (usage?.costUsd !== undefined) return reportedCost(usage.costUsd);
+  return all.includes(undefined) ? undefined : (all.reduce<number>((sum, one) => sum + one!, 0) as NanoUsd);
 }

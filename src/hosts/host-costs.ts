@@ -1,9 +1,10 @@
 import { costOf, ratesFor, type Tokens } from "../ledger/charge.ts";
+import type { MarginSum } from "../ledger/margin-events.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { FreeRoutes } from "../routing/open-tier/open-tier.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
-import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 
 /**
  * Compares what hosts charge for answers, as they say or else as the operator knows, with what balances were charged for
@@ -12,15 +13,37 @@ import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 export class HostCosts {
   /** By host and its model: as many as routes have been configured. */
   private readonly routes = new Map<string, ComparedCosts>();
+  /** By model and host. */
+  private readonly margins = new Map<string, MarginSum>();
 
   constructor(private readonly deps: HostCostDeps) {}
 
-  /** An answer of so many tokens has ended; `saidUsd` is what its host reports that it cost there, if it reports that. */
-  answered(candidate: Candidate, tokens: Tokens, reportedUsd: number | undefined): void {
+  /**
+   * An answer of so many tokens has ended; `reportedUsd` is what its host reports that it cost there, if it reports
+   * that. Returns what it cost, where that is known.
+   */
+  answered(candidate: Candidate, tokens: Tokens, reportedUsd: number | undefined): NanoUsd | undefined {
     const { cost } = candidate.route;
-    if (reportedUsd === undefined && cost === undefined) return;
-    const usd = reportedUsd ?? usdFromNano(costOf(tokens, ratesFor(cost!, tokens)));
+    if (reportedUsd === undefined && cost === undefined) return undefined;
+    const nano =
+      reportedUsd === undefined ? costOf(tokens, ratesFor(cost!, tokens)) : reportedCost(reportedUsd);
+    const usd = reportedUsd ?? usdFromNano(nano);
     if (usd > 0) this.charged(candidate, usd, costOf(tokens, ratesFor(candidate.price, tokens)));
+    return nano;
+  }
+
+  /** A request whose host's cost is known was charged this. */
+  settled({ model, route }: Candidate, charged: NanoUsd, cost: NanoUsd): void {
+    const name = `${model.id}\n${route.host.id}`;
+    const sum = this.margins.get(name) ?? { model: model.id, host: route.host.id, charged: 0, cost: 0 };
+    this.margins.set(name, { ...sum, charged: sum.charged + charged, cost: sum.cost + cost });
+  }
+
+  /** What was charged, and what it cost, since this was called last. */
+  takeMargins(): readonly MarginSum[] {
+    const taken = [...this.margins.values()];
+    this.margins.clear();
+    return taken;
   }
 
   private charged({ model, route }: Candidate, reportedUsd: number, cost: NanoUsd): void {
@@ -72,6 +95,12 @@ interface ComparedCosts {
   reportedUsd: number;
   costUsd: number;
 }
+
+/** As a host reports it, which may be any number. */
+export const reportedCost = (usd: number): NanoUsd =>
+  Math.round(Math.min(usd, MAX_REPORTED_USD) * NANO_PER_USD) as NanoUsd;
+
+const MAX_REPORTED_USD = 1_000_000;
 
 const REPORT_EVERY_MS = 3_600_000;
 /** Without the traces of adding fractions. */

@@ -304,7 +304,7 @@ export class Ledger {
       sequence: 0,
     };
     const allowances = end.allowanceUsed ? reservation.allowances : NO_COUNTERS;
-    const record = terminalRecord(reservation, end.state, settled, allowances, body(settled));
+    const record = terminalRecord(reservation, end.state, settled, allowances, body(settled), end.hostCost);
     settled.sequence = this.journal.append(record);
     this.close(reservation, settled, end);
     return settled;

@@ -104,6 +104,8 @@ export interface TerminalRecord {
   readonly writtenOff: NanoUsd;
   /** Delivered beyond what was held: the gateway's loss. */
   readonly lost: NanoUsd;
+  /** What its host charged the operator; left out where that is not known. */
+  readonly hostCost?: NanoUsd | undefined;
   /** What the charge is counted on. */
   readonly counters: readonly CounterId[];
   /** What only a part of it is counted on. */
@@ -139,7 +141,7 @@ export function parseTerminal(text: string): TerminalRecord | null {
 export function formatRecord(record: LedgerRecord): string {
   if (record.kind !== "terminal") return JSON.stringify(record);
   const { kind, receipt, state, at, balance, key } = record;
-  const { charged, writtenOff, lost, counters, parts, allowances, body } = record;
+  const { charged, writtenOff, lost, hostCost, counters, parts, allowances, body } = record;
   // Named one by one, which costs half of what taking one out of them does.
   const rest: Omit<TerminalRecord, "body"> = {
     kind,
@@ -151,6 +153,8 @@ export function formatRecord(record: LedgerRecord): string {
     charged,
     writtenOff,
     lost,
+    // Left out where it is not known.
+    hostCost,
     counters,
     // Left out where there are none.
     parts,

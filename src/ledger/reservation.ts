@@ -168,6 +168,8 @@ export interface ReservationEnd {
   /** Actual tokens, which replace the estimate that was counted against the rate. */
   readonly rateTokens: number;
   readonly allowanceUsed: boolean;
+  /** What its host charged the operator, where that is known. */
+  readonly hostCost?: NanoUsd | undefined;
 }
 
 export interface Settled {
@@ -216,6 +218,7 @@ export const terminalRecord = (
   { charged, writtenOff, lost }: Pick<Settled, "charged" | "writtenOff" | "lost">,
   allowancesUsed: Counters,
   body: string,
+  hostCost?: NanoUsd,
 ): TerminalRecord => ({
   kind: "terminal",
   receipt: request.receipt,
@@ -226,6 +229,7 @@ export const terminalRecord = (
   charged,
   writtenOff,
   lost,
+  hostCost,
   counters: counters.ids,
   parts: parts.length === 0 ? undefined : chargedParts(parts, charged),
   allowances: allowancesUsed.ids,

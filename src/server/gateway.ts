@@ -113,7 +113,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   const passed = worker === null ? null : passedRepeats(repeats, rooms, parts);
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const listening = passed?.listen(worker!.socketOf(worker!.number));
-  const reporters = listen === null ? [] : reportersOf(rooms, parts, listen.mailer);
+  const reporters = listen === null ? [] : reportersOf(rooms, generation, parts, listen.mailer);
   // Endpoints of events first, so that they are sent what the others find.
   const prepare = async () => {
     for (const one of reporters) await one.prepare();
@@ -639,9 +639,18 @@ function backgroundWork(
 }
 
 /** What tells others of what happens here. */
-function reportersOf({ exporter }: Rooms, parts: GatewayParts, mailer: Mailer) {
+function reportersOf(
+  { exporter }: Rooms,
+  { hostCosts }: GenerationDeps,
+  parts: GatewayParts,
+  mailer: Mailer,
+) {
   const { config, clock, books, log } = parts;
-  return [...eventDelivery(parts, mailer), exporter, new ServiceEvents({ books, config, clock, log })];
+  return [
+    ...eventDelivery(parts, mailer),
+    exporter,
+    new ServiceEvents({ books, hostCosts, config, clock, log }),
+  ];
 }
 
 const exporterOf = ({ config: active, clock, books, log, env }: GatewayParts): Exporter =>

@@ -1,14 +1,16 @@
 import { priceSnapshot } from "../catalog/price-snapshot.ts";
+import type { HostCosts } from "../hosts/host-costs.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import type { ActiveConfig } from "./active-config.ts";
 
-/** Notices what is no balance's and is an event for the operator: prices that changed. Requests do nothing for it. */
+/** Notices what is no balance's and is an event for the operator: prices that changed, and what is sold below its cost. */
 export class ServiceEvents {
   private readonly rounds: Rounds;
   private notedCatalog: object | null = null;
+  private marginsAtMs = 0;
   private failure: string | null = null;
 
   constructor(private readonly deps: ServiceEventsDeps) {
@@ -24,13 +26,18 @@ export class ServiceEvents {
 
   /** Resolves once what is new is recorded, or could not be for now; never rejects. */
   async prepare(): Promise<void> {
-    const failure = await this.notePrices().then(
+    const failure = await this.note().then(
       () => null,
       (error: unknown) => String(error),
     );
     // A store that is away fails each round alike.
     if (failure !== null && failure !== this.failure) this.deps.log("events not noted", { error: failure });
     this.failure = failure;
+  }
+
+  private async note(): Promise<void> {
+    await this.notePrices();
+    await this.noteMargins();
   }
 
   private async notePrices(): Promise<void> {
@@ -41,13 +48,24 @@ export class ServiceEvents {
     await books.pricesInForce.note({ ...priceSnapshot(catalog), modelVersion }, clock.now());
     this.notedCatalog = catalog;
   }
+
+  /** What a store that is away does not take is given up: only this event is counted by it. */
+  private async noteMargins(): Promise<void> {
+    const { books, clock, hostCosts } = this.deps;
+    if (clock.elapsedMs() < this.marginsAtMs) return;
+    this.marginsAtMs = clock.elapsedMs() + MARGINS_MS;
+    const sums = hostCosts.takeMargins();
+    if (sums.length > 0) await books.margins.add(sums, clock.now());
+  }
 }
 
 interface ServiceEventsDeps {
-  readonly books: Pick<Bookkeeping, "pricesInForce">;
+  readonly books: Pick<Bookkeeping, "pricesInForce" | "margins">;
+  readonly hostCosts: Pick<HostCosts, "takeMargins">;
   readonly config: Pick<ActiveConfig, "config" | "modelVersion">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 const ROUND_MS = 1_000;
+const MARGINS_MS = 5_000;

@@ -161,6 +161,7 @@ test("receipts, entries and events are exported in order, in files that are name
     charged_nano_usd: 5,
     written_off_nano_usd: 0,
     lost_nano_usd: 0,
+    host_cost_nano_usd: null,
     id: "rcpt_5",
   });
   expect(storage.of("entries")[0]).toMatchObject({

@@ -15,6 +15,9 @@ const group = (more: Partial<SpendingGroup> = {}): SpendingGroup => ({
   charged: 10,
   input: 6,
   output: 4,
+  costed: 0,
+  costedCharged: 0,
+  hostCost: 0,
   ...more,
 });
 
@@ -54,10 +57,10 @@ describe("what everybody used", () => {
   const many = [
     group({ keyId: "costly", charged: 50, requests: 1, input: 1 }),
     group({ keyId: "costly", start: null, charged: 60 }),
-    group({ keyId: "busy", charged: 20, requests: 9, input: 1 }),
+    group({ keyId: "busy", charged: 20, requests: 9, input: 1, costed: 8, costedCharged: 18, hostCost: 3 }),
     group({ keyId: "busy", start: null, charged: 19 }),
     group({ keyId: "long", charged: 10, requests: 2, input: 900 }),
-    group({ keyId: "new", charged: 15, requests: 3, input: 1 }),
+    group({ keyId: "new", charged: 15, requests: 3, input: 1, costed: 1, costedCharged: 5, hostCost: 6 }),
   ];
 
   test.each([
@@ -65,6 +68,7 @@ describe("what everybody used", () => {
     ["growth", ["new", "long", "busy", "costly"]],
     ["requests", ["busy", "new", "long", "costly"]],
     ["tokens", ["long", "costly", "busy", "new"]],
+    ["loss", ["new", "costly", "long", "busy"]],
   ] as const)("is ordered by %s", (order, names) => {
     expect(SPENDING_ORDERS).toContain(order);
     expect(rankSpending(many, { order, most: 10 }).keys.rows.map(({ name }) => name)).toEqual([...names]);
@@ -81,6 +85,9 @@ describe("what everybody used", () => {
       beforeNano: 19,
       inputTokens: 902,
       outputTokens: 12,
+      costed: 9,
+      costedNano: 23,
+      hostCostNano: 9,
     });
     expect(rankSpending(many, { order: "cost", most: 4 }).keys.rest).toMatchObject({
       rows: 0,

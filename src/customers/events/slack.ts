@@ -42,6 +42,8 @@ const SENTENCES: Readonly<Record<OutgoingEvent["kind"], (data: EventData) => str
   "claim.detached": () => "The operator took the balance out of its account",
   "price.changed": ({ changed, price_lists }) =>
     `Prices have changed: ${changed} of models at hosts${Array.isArray(price_lists) && price_lists.length > 0 ? `, and price lists ${price_lists.join(", ")}` : ""}`,
+  "margin.negative": ({ model, host, day, host_cost_usd, charged_usd }) =>
+    `${model ?? host} cost ${usd(host_cost_usd)} on ${day}, more than the ${usd(charged_usd)} that were charged for it`,
   "webhook.test": () => "This is a test of the webhook",
 };
 

@@ -122,6 +122,8 @@ const KEY_COLUMNS: CsvColumns<ComparedSum & Partial<ExportedKey>> = {
   input_tokens: (of) => of.input_tokens,
   output_tokens: (of) => of.output_tokens,
   cost_usd: (of) => usdCell(of.cost_usd),
+  host_cost_usd: (of) => (of.host_cost_usd === null ? null : usdCell(of.host_cost_usd)),
+  margin_usd: (of) => (of.margin_usd === null ? null : usdCell(of.margin_usd)),
   cost_before_usd: (of) => (of.cost_before_usd === null ? null : usdCell(of.cost_before_usd)),
 };
 
@@ -183,6 +185,8 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
   const { data, rest } = of;
   if (data.length === 0) return null;
   const cost = usdColumn([...data, rest].map(({ cost_usd }) => cost_usd));
+  const margins = [...data, rest].flatMap(({ margin_usd }) => margin_usd ?? []);
+  const margin = usdColumn(margins);
   const sums = (
     [
       ["Requests", "end", ({ requests }: ComparedSum) => count(requests), "requests"],
@@ -194,15 +198,23 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
       ],
       ["Change", "end", changeOf, "growth"],
       ["Cost", "end", ({ cost_usd }: ComparedSum) => cost(cost_usd), "cost"],
+      [
+        "Margin",
+        "end",
+        ({ margin_usd }: ComparedSum) => (margin_usd === null ? "–" : margin(margin_usd)),
+        "loss",
+      ],
     ] as const
-  ).map(
-    ([label, className, cell, by]): Column<ComparedSum> => [
-      label,
-      className,
-      cell,
-      { isBy: order === by, onSort: () => onOrder(by) },
-    ],
-  );
+  )
+    .slice(0, margins.length === 0 ? -1 : undefined)
+    .map(
+      ([label, className, cell, by]): Column<ComparedSum> => [
+        label,
+        className,
+        cell,
+        { isBy: order === by, onSort: () => onOrder(by) },
+      ],
+    );
   return (
     <section aria-label={title}>
       <h2>{title}</h2>

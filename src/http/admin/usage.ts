@@ -42,8 +42,11 @@ function isKept({ since, lengthMs }: UsagePeriod, now: number, deps: HttpDeps): 
 
 function view(spending: Spending) {
   const { total, stretches, balances, keys, models, hosts, owners, keyLabels, compared } = spending;
-  const sums = ({ beforeNano, ...sum }: Compared) => ({
+  const sums = ({ beforeNano, costed, costedNano, hostCostNano, ...sum }: Compared) => ({
     ...sumView(sum),
+    host_cost_usd: costed === 0 ? null : usdFromNano(hostCostNano as NanoUsd),
+    margin_usd: costed === 0 ? null : usdFromNano((costedNano - hostCostNano) as NanoUsd),
+    requests_with_host_cost: costed,
     cost_before_usd: compared ? usdFromNano(beforeNano as NanoUsd) : null,
   });
   const list = <Named>({ rows, rest }: SpendingRanking, named: (name: string) => Named) => ({

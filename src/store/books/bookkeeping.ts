@@ -32,6 +32,7 @@ import type { DurabilityMode } from "../store-config.ts";
 import type { Spending, SpendingScope } from "../usage/spending.ts";
 import type { UsageScope } from "../usage/usage.ts";
 import type { UsageSums } from "../usage/usage-sums.ts";
+import { SqlMargins } from "./margins.ts";
 import { SqlPricesInForce } from "./prices-in-force.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
@@ -164,6 +165,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   signingKeys: new SigningKeyStore(db),
   fleet: new FleetStore(db),
   modelVersions: new ModelVersionStore(db),
+  margins: new SqlMargins(db),
   pricesInForce: new SqlPricesInForce(db),
   changes: new SqlChangeLog(db),
   operators: new SqlOperatorStore(db),

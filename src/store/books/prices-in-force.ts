@@ -26,7 +26,7 @@ export class SqlPricesInForce {
       const before = JSON.parse(row.snapshot) as NotedPrices;
       if (before.version === snapshot.version || before.modelVersion > snapshot.modelVersion)
         return { result: undefined };
-      const number = Number(row.number) + 1;
+      const number = row.number + 1;
       return {
         result: undefined,
         statements: [

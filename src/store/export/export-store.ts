@@ -193,7 +193,7 @@ function selecting(kind: ExportKind, { after, through, since }: NumberRange, lim
   const range = sql`seq > ${after} AND seq <= ${through} AND ${at} >= ${since ?? 0}`;
   switch (kind) {
     case "receipts":
-      return sql`SELECT seq, at, balance_id AS balance, charged, written_off, lost, body FROM ends
+      return sql`SELECT seq, at, balance_id AS balance, charged, written_off, lost, host_cost, body FROM ends
         WHERE ${range} ORDER BY seq LIMIT ${limit}`;
     case "entries":
       return sql`SELECT seq, at, balance_id AS balance, amount, idempotency_key AS reference, note,
@@ -224,6 +224,7 @@ interface EndRow extends SelectedRow {
   readonly charged: NanoUsd;
   readonly written_off: NanoUsd;
   readonly lost: NanoUsd;
+  readonly host_cost: NanoUsd | null;
   readonly body: string;
 }
 
@@ -260,7 +261,7 @@ export const exportRow = (kind: ExportKind, row: unknown): ExportRow => {
 };
 
 const LINES = {
-  receipts: ({ seq, balance, charged, written_off, lost, body }: EndRow) =>
+  receipts: ({ seq, balance, charged, written_off, lost, host_cost, body }: EndRow) =>
     joined(
       {
         number: seq,
@@ -268,6 +269,7 @@ const LINES = {
         charged_nano_usd: charged,
         written_off_nano_usd: written_off,
         lost_nano_usd: lost,
+        host_cost_nano_usd: host_cost,
       },
       withoutWords(body),
     ),

@@ -120,10 +120,11 @@ export async function insertEnds(
   if (batch.length === 0) return [];
   const rows = JSON.stringify(batch.map(({ record, file, bytes }) => ({ ...rowOf(record), file, bytes })));
   const inserted = await sql<{ receipt: ReceiptId }[]>`
-    INSERT INTO ends (receipt, at, node, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
-    SELECT receipt, at, ${node}, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body
+    INSERT INTO ends (receipt, at, node, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body, host_cost)
+    SELECT receipt, at, ${node}, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body, host_cost
     FROM json_to_recordset(${rows}::text::json) AS row (receipt TEXT, at BIGINT, balance_id TEXT, key_id TEXT, state TEXT,
-      charged BIGINT, written_off BIGINT, lost BIGINT, counters TEXT, allowances TEXT, body TEXT, file BIGINT, bytes BIGINT)
+      charged BIGINT, written_off BIGINT, lost BIGINT, counters TEXT, allowances TEXT, body TEXT, host_cost BIGINT,
+      file BIGINT, bytes BIGINT)
     WHERE NOT EXISTS (SELECT 1 FROM shipped WHERE node = ${node} AND shipped.file = row.file AND shipped.bytes >= row.bytes)
     ON CONFLICT (receipt) DO NOTHING RETURNING receipt`;
   const fresh = new Set(inserted.map(({ receipt }) => receipt));
@@ -148,6 +149,7 @@ function rowOf(end: TerminalRecord) {
     counters: countersColumn(end),
     allowances: allowances.join(" "),
     body,
+    host_cost: end.hostCost ?? null,
   };
 }
 

@@ -292,6 +292,7 @@ export class LedgerStore implements RunningSums, DebitStore {
       countersColumn(end),
       allowances.join(" "),
       body,
+      end.hostCost ?? null,
     );
     return changes > 0;
   }
@@ -329,11 +330,11 @@ function prepare(db: Database) {
   return {
     end: db.query<
       never,
-      [string, number, string, string, string, number, number, number, string, string, string]
+      [string, number, string, string, string, number, number, number, string, string, string, number | null]
     >(
       `INSERT OR IGNORE INTO ends
-         (receipt, at, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         (receipt, at, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body, host_cost)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     spend: db.query<never, [string, number]>(
       `INSERT INTO counters (id, spent) VALUES (?, ?)

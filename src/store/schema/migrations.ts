@@ -341,6 +341,20 @@ const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE balances ADD COLUMN max_keys INTEGER;
   ALTER TABLE balances ADD COLUMN max_keys_version INTEGER;
   `,
+  // what hosts charge the operator
+  `
+  -- Null where it is not known.
+  ALTER TABLE ends ADD COLUMN host_cost INTEGER;
+  -- See store/books/margins; day is its first instant.
+  CREATE TABLE margins (
+    day INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    host TEXT NOT NULL,
+    charged INTEGER NOT NULL,
+    cost INTEGER NOT NULL,
+    PRIMARY KEY (day, model, host)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */

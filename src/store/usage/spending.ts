@@ -31,6 +31,10 @@ export interface Spending {
 export interface Compared extends Sum {
   /** Charged at the same time a period earlier. */
   readonly beforeNano: number;
+  /** Requests whose host's cost is known, what they were charged, and that cost. */
+  readonly costed: number;
+  readonly costedNano: number;
+  readonly hostCostNano: number;
 }
 
 export interface SpendingRanking {
@@ -79,13 +83,16 @@ export interface SpendingGroup {
   readonly charged: number;
   readonly input: number;
   readonly output: number;
+  readonly costed: number;
+  readonly costedCharged: number;
+  readonly hostCost: number;
 }
 
 export function rankSpending(
   groups: Iterable<SpendingGroup>,
   { order, most, by = "model" }: Pick<SpendingScope, "order" | "most" | "by">,
 ): Ranked {
-  const total = emptySum();
+  const total = emptyCompared();
   const stretches = new Map<string, Writable<StretchSum>>();
   const [balances, keys, models, hosts] = [
     new SpendingSums(),
@@ -120,18 +127,31 @@ export type Ranked = Pick<Spending, "total" | "stretches" | "balances" | "keys" 
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-const emptySum = (): Writable<Compared> => ({
+const emptySum = (): Writable<Sum> => ({
   requests: 0,
   failed: 0,
   chargedNano: 0,
   inputTokens: 0,
   outputTokens: 0,
+});
+
+const emptyCompared = (): Writable<Compared> => ({
+  ...emptySum(),
   beforeNano: 0,
+  costed: 0,
+  costedNano: 0,
+  hostCostNano: 0,
 });
 
 function add(sum: Writable<Compared>, group: SpendingGroup): void {
-  if (group.start === null) sum.beforeNano += group.charged;
-  else addNow(sum, group);
+  if (group.start === null) {
+    sum.beforeNano += group.charged;
+    return;
+  }
+  addNow(sum, group);
+  sum.costed += group.costed;
+  sum.costedNano += group.costedCharged;
+  sum.hostCostNano += group.hostCost;
 }
 
 function addNow(sum: Writable<Sum>, { requests, failed, charged, input, output }: SpendingGroup): void {
@@ -151,8 +171,7 @@ function addStretch(
   const id = `${start} ${name}`;
   let sum = stretches.get(id);
   if (sum === undefined) {
-    const { beforeNano: _, ...empty } = emptySum();
-    stretches.set(id, (sum = { start, name, ...empty }));
+    stretches.set(id, (sum = { start, name, ...emptySum() }));
   }
   addNow(sum, group);
 }
@@ -162,7 +181,7 @@ class SpendingSums {
 
   of(name: string): Writable<Compared> {
     let sum = this.sums.get(name);
-    if (sum === undefined) this.sums.set(name, (sum = emptySum()));
+    if (sum === undefined) this.sums.set(name, (sum = emptyCompared()));
     return sum;
   }
 
@@ -171,7 +190,7 @@ class SpendingSums {
     const rows = [...this.sums]
       .map(([name, sum]) => ({ name, ...sum }))
       .sort((a, b) => measure(b) - measure(a) || b.chargedNano - a.chargedNano || (a.name < b.name ? -1 : 1));
-    const rest = emptySum();
+    const rest = emptyCompared();
     for (const row of rows.slice(most)) addAll(rest, row);
     return { rows: rows.slice(0, most), rest: { rows: Math.max(0, rows.length - most), ...rest } };
   }
@@ -182,6 +201,7 @@ const MEASURES: Record<SpendingOrder, (sum: Compared) => number> = {
   growth: ({ chargedNano, beforeNano }) => chargedNano - beforeNano,
   requests: ({ requests }) => requests,
   tokens: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
+  loss: ({ hostCostNano, costedNano }) => hostCostNano - costedNano,
 };
 
 function addAll(sum: Writable<Compared>, other: Compared): void {
@@ -203,7 +223,8 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
          coalesce(body ->> 'model', body ->> 'model_requested') AS model, body ->> 'host' AS host,
          1 AS requests, state IN (${FAILED}) AS failed, charged,
          (body ->> '$.tokens.input') + (body ->> '$.tokens.cache_read') + (body ->> '$.tokens.cache_write') AS input,
-         body ->> '$.tokens.output' AS output
+         body ->> '$.tokens.output' AS output, host_cost IS NOT NULL AS costed,
+         CASE WHEN host_cost IS NULL THEN 0 ELSE charged END AS costedCharged, coalesce(host_cost, 0) AS hostCost
        FROM ends
        WHERE seq > ?3 AND ((at >= ?1 AND at < ?6) OR (at >= ?4 AND at < ?5))`,
     )
@@ -234,10 +255,12 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
         sum(charged)::bigint AS charged,
         sum((body -> 'tokens' ->> 'input')::bigint + (body -> 'tokens' ->> 'cache_read')::bigint
           + (body -> 'tokens' ->> 'cache_write')::bigint)::bigint AS input,
-        sum((body -> 'tokens' ->> 'output')::bigint)::bigint AS output
+        sum((body -> 'tokens' ->> 'output')::bigint)::bigint AS output, count(host_cost) AS costed,
+        coalesce(sum(charged) FILTER (WHERE host_cost IS NOT NULL), 0)::bigint AS "costedCharged",
+        coalesce(sum(host_cost), 0)::bigint AS "hostCost"
       FROM (
         SELECT CASE WHEN at >= ${since} THEN at - at % ${stretchMs} END AS start, balance_id AS "balanceId",
-          key_id AS "keyId", state, charged, body::json AS body
+          key_id AS "keyId", state, charged, host_cost, body::json AS body
         FROM ends
         WHERE at > ${skipped?.at ?? -1} AND ((at >= ${since} AND at < ${endOf(scope)}) OR (at >= ${from} AND at < ${until}))
       ) AS receipts
