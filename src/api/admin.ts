@@ -385,7 +385,8 @@ export const ADMIN = {
   createKey: {
     ...admin,
     summary: "Creates a balance without an account, and its first key",
-    details: "What POST /v1/keys does for anybody, where `setup` allows it.",
+    details:
+      "What POST /v1/keys does for anybody, where `setup` allows it. `price_list` becomes the balance's: keys that its owner makes have it, too.",
     body: AdminKeyFields,
     answers: { 201: SetUpAnswer },
   },

@@ -145,6 +145,9 @@ export type MintedAnswer = Static<typeof MintedAnswer>;
 export const SetUpAnswer = namedAnswer("NewBalance", {
   ...keyMembers,
   ...secret,
+  balance_price_list: orNone(
+    Type.String({ description: "the price list of the balance, and so of all its keys without one" }),
+  ),
   recovery_secret: Type.String({ description: "the owner's credential, shown only this once" }),
   recovery_url: Type.String(),
 });

@@ -48,6 +48,9 @@ export async function createKey(options: KeySpecOptions, context: CommandContext
       ...(recovery === null ? [] : [["recovery secret", recovery] as const]),
       ["id", made.id],
       ["balance", made.balance_id],
+      ...("balance_price_list" in made && made.balance_price_list !== null
+        ? [["price list of the balance", made.balance_price_list] as const]
+        : []),
     ]),
     "",
     recovery === null

@@ -157,7 +157,23 @@ test("only operators name a list, and only one that there is", async () => {
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "price_list"]);
   expect(refusals[0]!.json.error.message).toContain("It has: partner, fixed.");
   expect((await put("/admin/balances/bal_none", "partner")).json.error.param).toBe("id");
-  expect((await gateway.admin("/admin/keys", { price_list: "partner" })).json.price_list).toBe("partner");
+});
+
+test("a list that a new customer is made with is the balance's: keys that its owner makes are charged by it", async () => {
+  const { json: made } = await gateway.admin("/admin/keys", { price_list: "partner" });
+  expect(made).toMatchObject({ price_list: null, balance_price_list: "partner" });
+  await gateway.admin("/admin/credits", {
+    balance_id: made.balance_id,
+    amount_usd: 1,
+    idempotency_key: made.id,
+  });
+  expect((await gateway.admin(`/admin/balances/${made.balance_id}`)).json.price_list).toBe("partner");
+  const own = await gateway.send("POST", "/v1/keys", { bearer: made.recovery_secret, json: {} });
+  for (const key of [made.key, own.json.key]) expect((await charged(key)).list).toBe("partner");
+  await put(`/admin/balances/${made.balance_id}`, null);
+  for (const key of [made.key, own.json.key]) expect((await charged(key)).list).toBeUndefined();
+  const plain = (await gateway.admin("/admin/keys", {})).json;
+  expect(plain).toMatchObject({ price_list: null, balance_price_list: null });
 });
 
 test("a stream stays at the price of its admission, whatever changes meanwhile, and the next request has the new one", async () => {

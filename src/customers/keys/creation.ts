@@ -15,11 +15,14 @@ export interface Minted {
   readonly secret: string;
 }
 
-/** A balance without an account: two bearer secrets and nothing else that could identify anybody. */
+/**
+ * A balance without an account: two bearer secrets and nothing else that could identify anybody. A price list is the
+ * balance's, so that keys which its owner makes later have it as well.
+ */
 export async function setUp(
   deps: KeyDeps,
-  spec: KeySpec,
-): Promise<(Minted & { recovery: string }) | Refusal> {
+  { priceList = null, ...spec }: KeySpec,
+): Promise<(Minted & { recovery: string; priceList: string | null }) | Refusal> {
   if (spec.budgets !== undefined && spec.budgets.length > 0) return missingBudget(spec.budgets[0]!);
   const balance = { id: newId("bal", deps.random), accountId: null };
   const recovery = newRecoverySecret(deps.random);
@@ -27,7 +30,7 @@ export async function setUp(
   const made = {
     ...balance,
     suspended: null,
-    priceList: null,
+    priceList,
     createdAt: minted.key.createdAt,
     setUpKey: minted.key.rotationId,
     secretsSavedAt: null,
@@ -38,7 +41,7 @@ export async function setUp(
     undo: null,
   };
   await deps.store.addBalance(made, minted.key);
-  return { ...minted, recovery };
+  return { ...minted, recovery, priceList };
 }
 
 /** Another key on a balance. */

@@ -126,6 +126,7 @@ export async function newBalance(
   if (refused(made)) return made;
   return created({
     ...mintedView(made, now),
+    balance_price_list: made.priceList,
     recovery_secret: made.recovery,
     recovery_url: recoveryUrl(made.recovery, deps),
   });

@@ -144,13 +144,14 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async addBalance(balance: Balance, key: Key): Promise<void> {
-    const { id, accountId, suspended, createdAt, setUpKey, recovery } = balance;
+    const { id, accountId, suspended, createdAt, setUpKey, recovery, priceList } = balance;
+    const after = { key_id: key.id, ...(priceList === null ? {} : { price_list: priceList }) };
     const added = await this.db.commit([
-      sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key)
-        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey})`,
+      sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key, price_list)
+        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey}, ${priceList})`,
       insertKey(key),
       recording(this.db, [keyEvent("key.created", key, createdAt)]),
-      logging({ action: "balance.created", subject: id, balance: id, before: {}, after: { key_id: key.id } }),
+      logging({ action: "balance.created", subject: id, balance: id, before: {}, after }),
       loggingNewKey(key),
     ]);
     assert(added !== null, `${id} or ${key.id} exists already`);
