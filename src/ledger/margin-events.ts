@@ -10,7 +10,7 @@ export interface MarginSum {
   readonly cost: number;
 }
 
-/** Of the sums of one UTC day: each model, and each host, that cost more than was charged for it. */
+/** Each model, and each host, that cost more on that UTC day than was charged for it. */
 export function marginEvents(sums: readonly MarginSum[], day: EpochMs, at: EpochMs): RecordedEvent[] {
   return (["model", "host"] as const).flatMap((of) =>
     [...Map.groupBy(sums, (sum) => sum[of])].flatMap(([name, rows]) => {

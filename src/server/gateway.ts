@@ -640,16 +640,17 @@ function backgroundWork(
 
 /** What tells others of what happens here. */
 function reportersOf(
-  { exporter }: Rooms,
+  { exporter, health }: Rooms,
   { hostCosts }: GenerationDeps,
   parts: GatewayParts,
   mailer: Mailer,
 ) {
   const { config, clock, books, log } = parts;
+  const hosts = () => health.report(config.config.catalog);
   return [
     ...eventDelivery(parts, mailer),
     exporter,
-    new ServiceEvents({ books, hostCosts, config, clock, log }),
+    new ServiceEvents({ books, hosts, hostCosts, config, clock, log }),
   ];
 }
 

@@ -1,19 +1,24 @@
 import { priceSnapshot } from "../catalog/price-snapshot.ts";
 import type { HostCosts } from "../hosts/host-costs.ts";
+import type { HostReport } from "../routing/health.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import type { ActiveConfig } from "./active-config.ts";
+import { HostWatch } from "./host-watch.ts";
 
-/** Notices what is no balance's and is an event for the operator: prices that changed, and what is sold below its cost. */
+/** Notices what is no balance's and is an event for the operator: prices that changed, what is sold below its cost, and hosts that fail. */
 export class ServiceEvents {
   private readonly rounds: Rounds;
+  private readonly hosts: HostWatch;
   private notedCatalog: object | null = null;
   private marginsAtMs = 0;
   private failure: string | null = null;
 
   constructor(private readonly deps: ServiceEventsDeps) {
+    const { books, clock, hosts } = deps;
+    this.hosts = new HostWatch({ states: books.hostStates, clock, hosts });
     this.rounds = new Rounds(deps.clock, ROUND_MS, async () => {
       await this.prepare();
       return ROUND_MS;
@@ -38,6 +43,7 @@ export class ServiceEvents {
   private async note(): Promise<void> {
     await this.notePrices();
     await this.noteMargins();
+    await this.hosts.note();
   }
 
   private async notePrices(): Promise<void> {
@@ -60,7 +66,8 @@ export class ServiceEvents {
 }
 
 interface ServiceEventsDeps {
-  readonly books: Pick<Bookkeeping, "pricesInForce" | "margins">;
+  readonly books: Pick<Bookkeeping, "pricesInForce" | "margins" | "hostStates">;
+  readonly hosts: () => readonly HostReport[];
   readonly hostCosts: Pick<HostCosts, "takeMargins">;
   readonly config: Pick<ActiveConfig, "config" | "modelVersion">;
   readonly clock: Clock;

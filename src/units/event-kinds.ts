@@ -15,7 +15,13 @@ export const BALANCE_EVENT_KINDS = [
 ] as const;
 
 /** What endpoints are sent; docs/webhooks.md says when. */
-export const EVENT_KINDS = [...BALANCE_EVENT_KINDS, "price.changed", "margin.negative"] as const;
+export const EVENT_KINDS = [
+  ...BALANCE_EVENT_KINDS,
+  "price.changed",
+  "margin.negative",
+  "host.down",
+  "host.up",
+] as const;
 
 export type WebhookEventKind = (typeof EVENT_KINDS)[number];
 

@@ -87,9 +87,9 @@ models:${model("said", "says")}${model("known", "silent", ", cost: { input: 0, o
   expect(seen(models.data[2])).toEqual(sums(0.004, 0.001, 1));
   expect(hosts.data.map(({ host }: { host: string }) => host)).toEqual(["says", "silent"]);
 
-  const told = async () => (await first!.admin("/admin/events?type=margin.negative")).json.data;
-  await until(async () => (await told()).length >= 2);
-  const events = await told();
+  const recorded = async () => (await first!.admin("/admin/events?type=margin.negative")).json.data;
+  await until(async () => (await recorded()).length >= 2);
+  const events = await recorded();
   expect(
     events.map(({ data }: { data: { model?: string; host?: string } }) => data.model ?? data.host).sort(),
   ).toEqual(["says", "test/said"]);
@@ -102,7 +102,7 @@ models:${model("said", "says")}${model("known", "silent", ", cost: { input: 0, o
   await send(other.key, "said");
   const before = (await usage()).total.requests;
   await until(async () => (await usage()).total.requests >= before);
-  expect(await told()).toHaveLength(2);
+  expect(await recorded()).toHaveLength(2);
   for (const path of ["/v1/receipts", "/v1/usage", "/v1/events"])
     expect((await first!.send("GET", path, { bearer: one.recovery_secret })).text).not.toContain("host_cost");
   for (const node of nodes) await node.close();

@@ -44,6 +44,8 @@ const SENTENCES: Readonly<Record<OutgoingEvent["kind"], (data: EventData) => str
     `Prices have changed: ${changed} of models at hosts${Array.isArray(price_lists) && price_lists.length > 0 ? `, and price lists ${price_lists.join(", ")}` : ""}`,
   "margin.negative": ({ model, host, day, host_cost_usd, charged_usd }) =>
     `${model ?? host} cost ${usd(host_cost_usd)} on ${day}, more than the ${usd(charged_usd)} that were charged for it`,
+  "host.down": ({ host, failing_since }) => `Host ${host} is down: it has failed since ${failing_since}`,
+  "host.up": ({ host, down_since }) => `Host ${host} serves again: it was down since ${down_since}`,
   "webhook.test": () => "This is a test of the webhook",
 };
 

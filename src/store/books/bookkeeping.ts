@@ -32,6 +32,7 @@ import type { DurabilityMode } from "../store-config.ts";
 import type { Spending, SpendingScope } from "../usage/spending.ts";
 import type { UsageScope } from "../usage/usage.ts";
 import type { UsageSums } from "../usage/usage-sums.ts";
+import { SqlHostStates } from "./host-states.ts";
 import { SqlMargins } from "./margins.ts";
 import { SqlPricesInForce } from "./prices-in-force.ts";
 
@@ -165,6 +166,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   signingKeys: new SigningKeyStore(db),
   fleet: new FleetStore(db),
   modelVersions: new ModelVersionStore(db),
+  hostStates: new SqlHostStates(db),
   margins: new SqlMargins(db),
   pricesInForce: new SqlPricesInForce(db),
   changes: new SqlChangeLog(db),

@@ -355,6 +355,17 @@ const MIGRATIONS: readonly Migration[] = [
     PRIMARY KEY (day, model, host)
   ) STRICT, WITHOUT ROWID;
   `,
+  // which hosts are down
+  `
+  -- See store/books/host-states.
+  CREATE TABLE host_states (
+    host TEXT PRIMARY KEY,
+    is_down INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    failed_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
