@@ -262,7 +262,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: [whsec_1, whsec_2],
 
 const HEAD = [
   "beside",
-  ...["small p50 ms", "p99", "450 kB p50", "p99", "count_tokens p50", "p99", "p99 to that beside nobody"],
+  ...["small p50 ms", "p99", "450 kB p50", "p99", "count_tokens p50", "p99", "p99 to that alone"],
   ...["requests", "errors", "revoked", "failed", "CPU", "resident MB", "the attacker was answered"],
 ];
 

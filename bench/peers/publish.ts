@@ -44,7 +44,7 @@ const hasLatency = ({ peers }: PeersRun): boolean =>
 const rounded = (_key: string, value: unknown): unknown =>
   typeof value === "number" ? Number(value.toPrecision(6)) : value;
 
-const page = (run: PeersRun, size: PeersSize, where: Circumstances): string => `# Beside its peers
+const page = (run: PeersRun, size: PeersSize, where: Circumstances): string => `# Next to its peers
 
 \`${where.command}\` at commit ${where.commit}, ${where.startedAt.slice(0, 16).replace("T", " ")} UTC, on ${where.machine};
 load average before: ${where.loadBefore.toFixed(1)}. Each peer has a core of its own, load generator and host share the others; the bare host's row
@@ -69,7 +69,7 @@ function costPlot(peers: readonly PeerResult[]): string {
       return value === null || value <= 0 ? [] : [{ name: peer.name, value, strong: peer.name === OURS }];
     }),
   });
-  return bars("Text generation gateways beside bare proxies (logarithmic)", [
+  return bars("Text generation gateways next to bare proxies (logarithmic)", [
     panel("CPU a request, µs", ({ usPerRequest }) => usPerRequest.median),
     panel("CPU a streamed event, µs", ({ usPerEvent }) => usPerEvent.median),
     panel("Requests a second, one worker", ({ requestsPerSecond }) => requestsPerSecond.median),

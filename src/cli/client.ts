@@ -60,7 +60,7 @@ export class Client {
     return this.call("DELETE", path, body);
   }
 
-  /** Every row of a list, page by page; `onPage` is told how many there are so far. */
+  /** Every row of a list, page by page; `onPage` receives how many there are so far. */
   async all<Row extends { readonly id: string }>(
     path: string,
     most: number,

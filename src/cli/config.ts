@@ -100,7 +100,7 @@ export async function validConfiguration(context: CommandContext): Promise<Found
   );
 }
 
-/** The simulated host is built into the gateway; here it only has to be told from the others. */
+/** The simulated host is built into the gateway; here it only has to be distinguished from the others. */
 const SIMULATED_URL = "http://simulated.invalid/v1";
 export const isSimulated = ({ baseUrl }: { readonly baseUrl: string }): boolean => baseUrl === SIMULATED_URL;
 

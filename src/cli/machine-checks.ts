@@ -52,7 +52,7 @@ export function checkMetrics(address: MetricsAddress | null, running: boolean): 
     : [
         warning(
           "metrics",
-          `whoever reaches ${shown} reads them, with what each model and host costs`,
+          `anybody who reaches ${shown} reads them, with what each model and host costs`,
           "Let only your Prometheus reach it, or set `metrics` to 127.0.0.1.",
         ),
       ];

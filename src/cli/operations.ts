@@ -50,7 +50,7 @@ export async function debit(
   ]);
 }
 
-/** Whoever gets no answer is told how to ask again without doing it twice. */
+/** Without an answer, the message says how to retry without doing it twice. */
 async function once<Done>(
   what: "credit" | "debit",
   target: string,

@@ -78,7 +78,7 @@ export async function deleteAll(id: string, options: OwnerOptions, context: Comm
     `${id} is deleted. Keys and recovery secrets have ended on: ${closed.join(", ") || "no balance"}.`,
     ...(detached.length === 0
       ? []
-      : [`Given back to whoever set them up, because they were claimed lately: ${detached.join(", ")}.`]),
+      : [`Given back to their first owners, because they were claimed lately: ${detached.join(", ")}.`]),
   ]);
 }
 

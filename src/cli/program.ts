@@ -540,7 +540,7 @@ function addSuspensions(gateway: Command, context: CommandContext): void {
     .description("Suspend an account or balance: every generation is refused.")
     .argument("<id>", "acct_…, bal_…, or a key of the balance")
     .addOption(
-      new Option("--reason <reason>", "the reason, which the owner is told")
+      new Option("--reason <reason>", "the reason, which the owner can read")
         .choices(SUSPENSION_REASONS)
         .makeOptionMandatory(),
     )

@@ -111,7 +111,7 @@ function findingOf(
       return warning(
         name,
         "answers whole although it was asked to stream",
-        "Set `quirks: { no_stream: true }` on the host or the route, so that hosts that stream are preferred, and that it is told where to stop.",
+        "Set `quirks: { no_stream: true }` on the host or the route, so that hosts that stream are preferred, and the host receives the limit at which to stop.",
       );
     case "failed": {
       const message = printable(

@@ -1,6 +1,6 @@
 import { messageOf } from "./console.ts";
 
-/** Why no answer came. Bun's own sentences speak to whoever wrote the program that asks. */
+/** Why no answer came. Bun's own sentences are for the author of the program. */
 export function whyUnanswered(error: unknown): string {
   const code = codeOf(error);
   const reason = code === null ? undefined : REASONS[code];

@@ -65,7 +65,7 @@ export function foundHosts({ env, simulatedUrl, knownModels, queriedHosts = [] }
   };
 }
 
-/** Whoever picks from a list picks from its beginning. */
+/** People pick from the beginning of a list. */
 function currentFirst(merged: ReadonlyMap<string, Model>, served: readonly ServedHost[]): Model[] {
   const current = new Set(
     served.flatMap(({ models }) => models.filter((one) => one.current)).map(({ id }) => id),

@@ -156,7 +156,7 @@ function authorsPrice(model: ZooModel, at: EpochMs): Price | null {
 }
 
 /**
- * Where the author's own price rises with the prompt, whoever resells the model passes that on: a list that has no
+ * Where the author's own price rises with the prompt, resellers of the model pass that on: a list that has no
  * steps for it lacks them, and gets them in the same proportion.
  */
 function withStepsOf(author: Price | null, own: Price): Price {

@@ -108,7 +108,7 @@ export const SETTINGS = mapOf(
     }),
     contact: setting(contact(), null, {
       doc: "where customers reach you: a page, or `mailto:` and an address; shown in the dashboard, errors and `/v1/me`",
-      otherwise: "customers are told to contact the operator",
+      otherwise: "pages and errors say to contact the operator",
     }),
     catalog: setting(oneOf(["keyed", "public"]), "keyed", {
       doc: "`public`: the page `/models`, `/v1/models` and `/v1/catalog` need no key",

@@ -7,7 +7,7 @@ import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 /** A route may name this host without the file listing it. */
 export const SIMULATED_MODEL_ID = `${SIMULATED_HOST_ID}/${SIMULATED_MODEL}`;
 /**
- * A host whose `base_url` says this is the simulated one, whatever its id: several of them can be told apart
+ * A host whose `base_url` says this is the simulated one, whatever its id: several of them can be distinguished
  * in receipts.
  */
 export const SIMULATED_ADDRESS = "simulated";

@@ -36,7 +36,7 @@ export interface ChatAnswer {
   readonly text: string;
   /** The id of its receipt. */
   readonly receipt: string | null;
-  /** Of the whole request; told with the stream's last event. */
+  /** Cost of the whole request, from the stream's last event. */
   readonly usage: ChatUsage | null;
   /** To the first token, be it a thought. */
   readonly firstTokenMs: number | null;
@@ -53,7 +53,7 @@ interface ChatUsage {
 
 /**
  * Streams a chat completion, and tells the answer again with all that has come. Rejects with what the gateway or the
- * stream says went wrong; what was told before stays true.
+ * stream reports as an error; earlier updates stay valid.
  */
 export async function streamChat(
   api: Api,

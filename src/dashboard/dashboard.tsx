@@ -67,7 +67,7 @@ function Dashboard() {
     secrets.clear();
     setStage({ at: "outside", turnedAway });
     go("");
-    // Whether or not the gateway can be told, this browser is done.
+    // Whether or not the gateway receives it, this browser is signed out.
     await endVisit(visit, sessionStorage).catch(() => {});
   };
 

@@ -79,7 +79,7 @@ function timesWith(more: Intl.DateTimeFormatOptions): readonly Intl.DateTimeForm
   );
 }
 
-/** To the second, for rows that have to be told apart; the zone is in the heading. */
+/** To the second, for rows that have to be distinguished; the zone is in the heading. */
 export const second = (iso: string): string => moment(iso, "second");
 
 /** The browser's, in which all times are shown: "UTC", "GMT+1". */

@@ -10,7 +10,7 @@ export interface Visit {
   readonly api: Api;
 }
 
-/** What the address, or the browser, knows of whoever opens the page. */
+/** What the address, or the browser, knows of the visitor. */
 export type Arrival =
   /** `balance` is the one to begin with, of an account that has several. */
   | { readonly at: "inside"; readonly visit: Visit; readonly balance?: string | null }
@@ -33,7 +33,7 @@ export async function arrive(storage: Storage, location: Location, history: Hist
   return visit === null ? { at: "outside", turnedAway: null } : { at: "inside", visit };
 }
 
-/** Whoever the browser knows to be here already. */
+/** The visitor whom the browser knows already. */
 export async function presentVisit(storage: Storage): Promise<Visit | null> {
   const kept = storage.getItem(RECOVERY_SLOT);
   return kept === null ? cookieVisit() : { by: "recovery", api: new Api(kept) };

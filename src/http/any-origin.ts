@@ -2,11 +2,11 @@ import type { Endpoint } from "./endpoint.ts";
 import { JsonReply } from "./reply.ts";
 
 /**
- * Pages of any origin may call the endpoints that take an API key (CORS): whoever has a key could send it
+ * Pages of any origin may call the endpoints that take an API key (CORS): a program with a key could send it
  * from anywhere anyway. Without `access-control-allow-credentials`, browsers withhold answers obtained with a
  * cookie, so the dashboard's session is of no use to other pages. All other endpoints stay closed to them:
  * owners' and operators' secrets do not belong in such pages, and endpoints that need no secret, such as
- * creating a key, would let any page act for whoever visits it.
+ * creating a key, would let any page act for its visitors.
  */
 export function preflights(endpoints: readonly Endpoint[]): Endpoint[] {
   const open = Map.groupBy(

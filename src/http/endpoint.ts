@@ -63,7 +63,7 @@ function responseOf(
   return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
 }
 
-/** Whoever keeps connections open learns with the answer that this one is not to be used again. */
+/** Clients that keep connections open learn with the answer that this one is not to be used again. */
 export function closingWhereStopping(response: Response, deps: Pick<HttpDeps, "stopping">): Response {
   if (deps.stopping()) response.headers.set("connection", "close");
   return response;
@@ -88,7 +88,7 @@ export function refusal(
 const MESSAGES = /^(\/v1){1,2}\/messages(\/|$)/;
 
 /**
- * Two Host headers arrive joined by a comma, which no host has. Whoever sends two may be telling a proxy on
+ * Two Host headers arrive joined by a comma, which no host has. A client that sends two may show a proxy on
  * the way one thing and the gateway another.
  */
 function severalHosts(request: Request): Refusal | null {

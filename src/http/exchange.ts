@@ -11,7 +11,7 @@ import type { OpenConnection } from "./websocket/open-sockets.ts";
 export class HttpExchange implements ClientConnection {
   isExempt = false;
   /**
-   * Lets in once more whoever showed a credential, or says why not. A body takes as long as its sender likes, and
+   * Authenticates the sender of a credential once more, or says why not. A body takes as long as its sender likes, and
    * the credential may have ended meanwhile; null for anybody else.
    */
   letInAgain: (() => Promise<Refusal | null>) | null = null;

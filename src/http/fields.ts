@@ -10,7 +10,7 @@ import type { HttpExchange } from "./exchange.ts";
 
 /**
  * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …",
- * which is what a caller who got it wrong is told.
+ * which is what the error says to the caller.
  */
 export async function readFields<T extends TObject>(
   schema: T,

@@ -83,7 +83,7 @@ export const bearerOrApiKeyOf = (request: Request): string | null =>
 
 /**
  * Who sends a request, if it may be looked at: without credit, so many are within a minute. Ending a key or a
- * session is never too much, because it is what whoever lost one has to do.
+ * session is never too much, because a user who lost one has to do it.
  */
 export async function identify(
   exchange: HttpExchange,

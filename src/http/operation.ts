@@ -23,7 +23,7 @@ import type { JsonReply } from "./reply.ts";
 
 /**
  * An endpoint that is what its declaration says: whose credential opens it, what it reads, what it answers.
- * Credentials come first, because whoever has none is told nothing else; then the query, and the body.
+ * Credentials come first, because a caller without one learns nothing else; then the query, and the body.
  */
 export function operation<P extends string, A extends About>(
   name: `${Endpoint["method"]} ${P}`,

@@ -13,7 +13,7 @@ import { type Coding, codingOf, unpacked } from "./unpack.ts";
 /**
  * Reads the body of a request with a prompt. A small one is read at once. A large one is worth memory only if
  * its key is valid and below its rate, and only while there is room; until then it stays in the client's
- * socket. `sender` is a secret that has not been looked up yet, or whoever it turned out to be. The exchange
+ * socket. `sender` is a secret that has not been looked up yet, or the sender that it belongs to. The exchange
  * keeps the room until its answer has started.
  */
 export function readSenderBody(
@@ -97,7 +97,7 @@ async function readPacked(
   return body;
 }
 
-/** Whoever may send a prompt now. */
+/** The sender, if it may send a prompt now. */
 async function permittedSender(
   exchange: HttpExchange,
   sender: string | Identity,
@@ -144,7 +144,7 @@ const readTimed = (
 /**
  * Part by part, which costs 40 µs for a body of 100 kB: what hardly comes is given up while others wait for
  * its room. Otherwise thirty connections that send next to nothing would keep all large bodies out. Having sent
- * quickly before does not help whoever stops.
+ * quickly before does not help a sender that stops.
  */
 async function readAtPace(
   request: Request,

@@ -8,7 +8,7 @@ import type { HttpDeps } from "./deps.ts";
 import type { Identity } from "./identity.ts";
 
 /**
- * How somebody stands in line for room for a body of so many bytes. Whoever could pay for that much text does
+ * How somebody stands in line for room for a body of so many bytes. A sender that could pay for that much text does
  * as a balance, before all others. The others stand there as their network, because balances cost nothing to
  * make: only so many bytes of theirs are read within a minute, and while room is scarce only if they have free
  * requests left.

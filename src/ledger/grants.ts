@@ -330,7 +330,7 @@ export class Grants {
     });
   }
 
-  /** Nothing is granted any more; whoever used the counter again meanwhile requests it again. */
+  /** Nothing is granted any more; code that used the counter again meanwhile requests it again. */
   private retired(negotiation: GrantNegotiation): void {
     const { counter, waiting, waitingAmount } = negotiation;
     negotiation.retiring = null;

@@ -179,7 +179,7 @@ function adminToken(
   return { adminToken: token, adminTokenPath: path };
 }
 
-/** Whoever has it can credit any balance, and it can be tried from everywhere. */
+/** Its holder can credit any balance, and it can be tried from everywhere. */
 function refuseWeak(from: string, token: string): void {
   const weakness = weaknessOf(token);
   if (weakness !== null) throw new DataFolderError(`the admin token in ${from} ${weakness}. ${BETTER_TOKEN}`);
@@ -274,7 +274,7 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
   }
   rmSync(path, { force: true });
   await new Promise<void>((resolve, reject) => {
-    // Else whoever is quick opens it before its mode is set.
+    // Else another process could open it before its mode is set.
     const mask = process.umask(0o077);
     server.once("error", reject).listen(path, resolve);
     process.umask(mask);

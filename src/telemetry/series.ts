@@ -2,7 +2,7 @@ import type { Together } from "../units/figure.ts";
 import type { Metric, Sample } from "./metric.ts";
 
 /**
- * Counters and histograms. A series is looked up by its labels once and then kept by whoever counts with it,
+ * Counters and histograms. A series is looked up by its labels once and then kept by the code that counts with it,
  * so that counting is an addition; and their number has a bound, because what labels are made of may be sent
  * by clients. prom-client was measured and turned down: docs/decisions/0006-metrics.md.
  */

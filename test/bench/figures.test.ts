@@ -4,7 +4,7 @@ import { pieces } from "../../bench/micro.ts";
 import { stillCostlier, verdictOn } from "../../bench/regression.ts";
 import { faultsOf } from "../../bench/soak.ts";
 
-test("every micro bench computes the right thing, and runs beside its baseline", async () => {
+test("every micro bench computes the right thing, and runs next to its baseline", async () => {
   for (const piece of await pieces()) {
     piece.check();
     expect(piece.baseline).not.toThrow();

@@ -89,7 +89,7 @@ test.each([200, 20_000, 1_000_000])(
   },
 );
 
-test("the regression suite runs, small: every figure beside its baseline, and what a request and an event cost has a reference", async () => {
+test("the regression suite runs, small: every figure next to its baseline, and what a request and an event cost has a reference", async () => {
   const micro = await microFigures(2, 1);
   const macro = await macroFigures({ turns: 1, seconds: 0.1, streams: 4, warmUpSeconds: 0.1 });
   const reference = await Bun.file(`${import.meta.dir}/../../bench/reference.json`).json();

@@ -142,7 +142,7 @@ describe("what open requests hold", () => {
     expect(refused.message).toContain("waiting will not help");
   });
 
-  test("is named beside what is left of a balance, and what would fit", async () => {
+  test("is named next to what is left of a balance, and what would fit", async () => {
     const refused = await refusedNextTo(COST * 1.5, {});
     expect(refused).toMatchObject({ status: 402, shorter: true, longer: false, again: 200 });
     expect(refused.message).toContain(

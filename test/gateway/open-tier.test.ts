@@ -166,8 +166,8 @@ test("a paid answer has no such header", async () => {
 
 describe("the first doubt takes the route out", () => {
   test.each<[string, () => void, number, object]>([
-    ["a charge beside an answer", () => charge(0.002), 200, {}],
-    ["a charge beside a stream", () => charge(0.002), 200, { stream: true }],
+    ["a charge next to an answer", () => charge(0.002), 200, {}],
+    ["a charge next to a stream", () => charge(0.002), 200, { stream: true }],
     ["402", () => (status = 402), 503, {}],
     ["401", () => (status = 401), 503, {}],
     ["500", () => (status = 500), 503, {}],

@@ -164,7 +164,7 @@ describe.each(LANGUAGES)("on a host of %s", (language: Language) => {
 const model = "test/chat";
 
 describe("lanes", () => {
-  test("answers of different lanes run beside each other, each event with its lane's name", async () => {
+  test("answers of different lanes run in parallel, each event with its lane's name", async () => {
     waiting = gate();
     const socket = await connect();
     socket.create({ model, input: "wait for it", stream_id: "slow" });

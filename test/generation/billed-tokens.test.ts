@@ -88,7 +88,7 @@ describe("a host's word of its answer", () => {
       { output: 3_000, reasoning: 2_990, from: "host", atOnce: true },
     ],
     [
-      "and thoughts beside the ceiling, which are billed up to it",
+      "and thoughts next to the ceiling, which are billed up to it",
       {
         usage: { input: 7, output: 3_050, reasoning: 3_000 },
         text: words(50),

@@ -181,9 +181,9 @@ test("with credit, balances take turns, and nobody waits longer than for a first
 });
 
 test.each<[string, TestGatewayOptions, unknown, string | number, string[]]>([
-  ["short beside a large file: nothing", {}, withPdf, 200, []],
+  ["short next to a large file: nothing", {}, withPdf, 200, []],
   [
-    "short beside many images: nothing",
+    "short next to many images: nothing",
     {},
     Array(50).fill({ type: "image_url", image_url: { url: "https://a.b/c" } }),
     200,

@@ -109,7 +109,7 @@ describe("a request is refused before it is sent", () => {
     expect(host.requests).toHaveLength(0);
   });
 
-  test("not if the worst case fits beside what is spent, though it does not beside what is held", async () => {
+  test("not if the worst case fits next to what is spent, though it does not next to what is held", async () => {
     await serve({}, { creditUsd: WORST_USD + 1 });
     const both = [1, 2].map(() => chat({ stream: true, max_tokens: LONGEST }));
     await host.arrived(1);
@@ -365,7 +365,7 @@ describe("a hold that follows its stream", () => {
     expect(estimate).toBeWithin(2_500 / 0.75 - 100, 2_500 / 0.75 + 100);
   });
 
-  test("and what came after it said so is held beside that", async () => {
+  test("and what came after it said so is held next to that", async () => {
     const stream = await Stream.open(500);
     stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 2_000 };
     stream.judge.text.estimateSinceReport = 400;

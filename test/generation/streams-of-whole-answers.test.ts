@@ -166,7 +166,7 @@ describe("money", () => {
     expect(gateway.receipt(answer).held_usd).toBeLessThan(0.02);
   });
 
-  test("a stream beside hosts that answer whole still grows its hold", async () => {
+  test("a stream next to hosts that answer whole still grows its hold", async () => {
     const { events } = chatText(words(3_000), { input: 10 });
     const { gateway } = await serving([[sse(events), STREAMING], [json(CHAT.whole)]]);
     const answer = await gateway.send("chat.completions", STREAMED);

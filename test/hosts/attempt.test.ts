@@ -330,7 +330,7 @@ describe("retries", () => {
     return attempts;
   }
 
-  test("while half of a model's hosts are down, there is half a retry a request, beside a reserve", async () => {
+  test("while half of a model's hosts are down, there is half a retry a request, next to a reserve", async () => {
     down("a", "b");
     const attempts = await attemptsOf(1_000);
     expect(attempts).toBeGreaterThan(1_000);
@@ -368,7 +368,7 @@ describe("how long a host asks to be left alone", () => {
     ["seconds, when it is down", 503, { "retry-after": "7" }, undefined, 7_000],
     ["a fraction of one", 429, { "retry-after": "7.66" }, undefined, 7_660],
     [
-      "milliseconds, as OpenAI and Azure have them beside seconds",
+      "milliseconds, as OpenAI and Azure have them next to seconds",
       429,
       { "retry-after": "8", "retry-after-ms": "7250" },
       undefined,
@@ -376,7 +376,7 @@ describe("how long a host asks to be left alone", () => {
     ],
     ["in its words, as Google does", 429, {}, retryInfo, 7_500],
     ["nonsense", 429, { "retry-after": "soon", "retry-after-ms": "-5" }, undefined, 0],
-    ["beside another status", 500, { "retry-after": "7" }, undefined, 0],
+    ["next to another status", 500, { "retry-after": "7" }, undefined, 0],
   ])("%s", async (_how, status, headers, body, restMs) => {
     await start({ a: { does: "fails", status, ms: 0, headers, ...(body === undefined ? {} : { body }) } });
     expect(health.restMs(ROUTES[0]!)).toBe(restMs);

@@ -40,7 +40,7 @@ describe("what every request to a host says", () => {
   });
 });
 
-describe("what a request says beside", () => {
+describe("what a request says in addition", () => {
   const AGENT = { "user-agent": "sdk/1" };
   const OURS = { ...AGENT, "x-stainless-lang": "js", "openai-beta": "a=1", "anthropic-beta": "mine" };
   const CASES: [

@@ -119,7 +119,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("says what all requests to its destination say, and its own beside", async () => {
+  test("says what all requests to its destination say, and its own in addition", async () => {
     const host = await fake([ok, ok]);
     const transport = transportOf();
     const { to } = post(hostRow(host));

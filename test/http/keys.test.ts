@@ -94,7 +94,7 @@ describe("limits that cannot be", () => {
 test.each([
   ["a model that is not published yet", ["next/model"]],
   ["a free model", ["test/one:free"]],
-  ["what Auto may pick, beside its name", ["gateway/auto:fast", "test/one"]],
+  ["what Auto may pick, next to its name", ["gateway/auto:fast", "test/one"]],
   ["whatever the Open Tier has", ["gateway/auto:free"]],
 ])("a key may be allowed %s", async (_, allowed_models) => {
   const { status, json } = await gateway.send("POST", "/v1/keys", { body: { allowed_models } });

@@ -106,7 +106,7 @@ describe.each(["undo", "detach"] as const)("%s of a claim", (how) => {
     });
   });
 
-  test("leaves a balance that is claimed with the recovery secret beside any of its keys", async () => {
+  test("leaves a balance that is claimed with the recovery secret next to any of its keys", async () => {
     const owner = await gateway.setUp();
     const thief = await takeOver(owner);
     await rotated(owner.id, thief.recovery);

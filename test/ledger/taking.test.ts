@@ -208,7 +208,7 @@ describe("a stream whose key is moved to another budget", () => {
     expect([await used(A), await used(B)]).toEqual([110, 50]);
   });
 
-  test("with a second budget beside the first, holds on that what comes from then on", async () => {
+  test("with a second budget next to the first, holds on that what comes from then on", async () => {
     const reservation = await moved();
     holders.put(KEY, [A, B]);
     expect(ledger.extend(reservation, usd(50))).toBe(true);

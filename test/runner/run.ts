@@ -16,7 +16,7 @@ const MAX_AGAIN = 3;
 
 const USAGE = `npm test [-- [--long | --all] [--thorough] [--each] [--jobs N] [--again] [path …]]
 
-Runs the test files in processes beside each other: as many as there are cores, and more while these wait.
+Runs the test files in parallel processes: as many as there are cores, and more while these wait.
 
   --long      those that take minutes, and no others
   --all       both, and more rounds of what is random

@@ -255,9 +255,9 @@ class HoldWorld {
     const [spent, spentByAll] = [this.spent.get(key.id) ?? 0, this.spentByAll];
     check(
       key.dailyLimit === null || spent + worst <= key.dailyLimit,
-      `${worst} does not fit beside ${spent}`,
+      `${worst} does not fit next to ${spent}`,
     );
-    check(spentByAll + worst <= this.credit, `${worst} is not covered beside ${spentByAll}`);
+    check(spentByAll + worst <= this.credit, `${worst} is not covered next to ${spentByAll}`);
     if (run !== null)
       check(
         (this.spentOf.get(run) ?? 0) + worst <= run.limits!.cap!,

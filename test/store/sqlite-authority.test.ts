@@ -142,7 +142,7 @@ test("a grant outlives the process that held it until its next life has read the
   expect(settle("n1", { number: 2, requested: 500 })).toMatchObject({ granted: 500 });
 });
 
-test("an epoch that is over is granted nothing, beside others that are", () => {
+test("an epoch that is over is granted nothing, next to others that are", () => {
   const { join, settle } = keeper();
   for (const name of ["n0", "n0", "n1"]) join(name);
   expect(() => settle("n0", { requested: 10 })).toThrow(EpochFenced);

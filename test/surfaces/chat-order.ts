@@ -55,7 +55,7 @@ export class ChatOrder implements OrderMachine {
 
   private takeUsage(chunk: Loose): void {
     this.usages += 1;
-    if (chunk.choices.length > 0) this.report("usage beside choices");
+    if (chunk.choices.length > 0) this.report("usage next to choices");
     for (const { reason } of this.choices.values())
       if (reason === null) this.report("usage before the end of a choice");
   }

@@ -6,7 +6,7 @@ const ITERATIONS = [
   { type: "message", input_tokens: 3_000, output_tokens: 40 },
 ];
 
-test("a summary that Anthropic made on the way is billed beside the answer, whose sums leave it out", () => {
+test("a summary that Anthropic made on the way is billed next to the answer, whose sums leave it out", () => {
   const usage = { input_tokens: 3_000, output_tokens: 40, iterations: ITERATIONS };
   const { parts: _, ...sum } = readAnthropicUsage(usage, null)!;
   expect(sum).toEqual({
@@ -64,7 +64,7 @@ describe("thoughts are part of the answer's price, whichever way a host counts t
       { output: 103, reasoning: 94 },
     ],
     [
-      "xAI: beside, and counted in the total",
+      "xAI: separate, and counted in the total",
       {
         prompt_tokens: 32,
         completion_tokens: 9,
@@ -136,7 +136,7 @@ describe("dialects", () => {
       { input: 86, cacheRead: 1_920, output: 300, reasoning: 0 },
     ],
     [
-      "Groq: the same, and its times beside it",
+      "Groq: the same, and its times next to it",
       {
         queue_time: 0.04,
         prompt_tokens: 3_829,
@@ -148,7 +148,7 @@ describe("dialects", () => {
       { input: 245, cacheRead: 3_584, output: 48 },
     ],
     [
-      "xAI: the cache is a part of the prompt, thoughts are beside the answer",
+      "xAI: the cache is a part of the prompt, thoughts are next to the answer",
       {
         prompt_tokens: 2_640,
         completion_tokens: 182,
@@ -159,7 +159,7 @@ describe("dialects", () => {
       { input: 2_167, cacheRead: 473, output: 854, reasoning: 672 },
     ],
     [
-      "Azure, of Grok: the cache is beside the prompt, and the total says so",
+      "Azure, of Grok: the cache is next to the prompt, and the total says so",
       { prompt_tokens: 13, completion_tokens: 5, total_tokens: 178, ...details(160) },
       { input: 13, cacheRead: 160, output: 5, reasoning: 0 },
     ],
@@ -174,7 +174,7 @@ describe("dialects", () => {
       { input: 900, cacheRead: 160, output: 5, reasoning: 0 },
     ],
     [
-      "a cache larger than its prompt, without a total: it must be beside it",
+      "a cache larger than its prompt, without a total: it must be next to it",
       { prompt_tokens: 13, completion_tokens: 5, ...details(160) },
       { input: 13, cacheRead: 160, output: 5 },
     ],

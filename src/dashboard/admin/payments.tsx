@@ -100,7 +100,7 @@ function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
         ]}
         {...as}
       />
-      <TextField label="Note" hint="Whoever paid sees this note." {...note} />
+      <TextField label="Note" hint="The payer sees this note." {...note} />
     </FormDialog>
   );
 }

@@ -99,7 +99,7 @@ export function KeyPage({ id }: { id: string }) {
 }
 
 /**
- * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key
+ * The recovery secret replaces a key at once; 24 hours of grace are given to the programs that still have the key
  * itself, or is signed in.
  */
 function Rotate({ of, onClose, onDone, onRotated }: RotateProps) {

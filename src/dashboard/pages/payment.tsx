@@ -8,7 +8,7 @@ import { Loaded, Note } from "../parts/notice.tsx";
 import { isSettled, PaymentState, RAILS } from "../parts/payment-table.tsx";
 import { useGet } from "../resource.ts";
 
-/** A payment, as it is now: whoever pays comes back here, and sees it become credit. */
+/** A payment, as it is now: the payer comes back here, and sees it become credit. */
 export function PaymentPage({ id }: { id: string }) {
   const { api, refresh } = useOwner();
   const found = useGet<PaymentAnswer>(api, `v1/payments/${encodeURIComponent(id)}`);
@@ -63,7 +63,7 @@ const PaymentView = ({ of }: { of: PaymentAnswer }) => (
   </>
 );
 
-/** What a state means to whoever pays. */
+/** What a state means to the payer. */
 const MESSAGES: Record<PaymentAnswer["state"], (amount: string) => string> = {
   created: (amount) => `${amount} has not been paid yet. This page updates by itself.`,
   submitted: (amount) => `${amount} is on its way. This page updates by itself.`,

@@ -30,7 +30,7 @@ export function UseRecovery({ secret, onOpen, onDone }: UseRecoveryProps) {
       {found.data !== null && (
         <p class="soft">
           {found.data.present === null
-            ? "Open only links that you saved yourself: whoever else has it can use the balance, too."
+            ? "Open only links that you saved yourself: anybody else who has it can use the balance, too."
             : `This tab shows ${found.data.present} now, and would show that balance instead.`}
         </p>
       )}
@@ -38,7 +38,7 @@ export function UseRecovery({ secret, onOpen, onDone }: UseRecoveryProps) {
   );
 }
 
-/** The balance that the secret opens, and whoever is here already. */
+/** The balance that the secret opens, and the visitor who is signed in already. */
 async function identify(secret: string): Promise<{ balance: string; present: string | null }> {
   const { balance_id } = await new Api(secret).get<MeAnswer>("v1/me");
   const visit = await presentVisit(sessionStorage);

@@ -67,7 +67,7 @@ function ShowSaved({ onSaved }: { onSaved: () => void }) {
   return (
     <ActionForm action={show} submit="Both are saved">
       <p class="soft">
-        This balance has no account: whoever loses both secrets loses its credit. You have shown the recovery
+        This balance has no account: if both secrets are lost, its credit is lost. You have shown the recovery
         secret; paste the API key from where you saved it, too.
       </p>
       <TextField label="API key" type="password" placeholder="or-live-…" required {...key} />

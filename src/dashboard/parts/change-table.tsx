@@ -19,7 +19,7 @@ export function BalanceChanges({ api, path }: { api: Api; path: string }) {
   );
 }
 
-/** Who changed what, from what to what. `more` are columns of whoever sees others' changes. */
+/** Who changed what, from what to what. `more` are columns for readers who see others' changes. */
 export const ChangeTable = ({
   of,
   more = [],

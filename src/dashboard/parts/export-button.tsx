@@ -35,7 +35,7 @@ interface ExportButtonProps<Row> {
   /** Without its ending. */
   readonly file: string;
   readonly columns: CsvColumns<Row>;
-  /** `progress` is told how many there are so far. */
+  /** `progress` receives how many there are so far. */
   readonly rows: (progress: (read: number) => void) => Promise<readonly Row[]>;
 }
 

@@ -3,7 +3,7 @@ import { type ComponentChildren, createRef } from "preact";
 import { CopyButton } from "./copy-button.tsx";
 
 /**
- * Markdown that a model wrote, and whoever wrote what the model read: text that may want to run scripts, or tell
+ * Markdown that a model wrote, or the authors of what the model read: text that may want to run scripts, or tell
  * others what is on the page. `marked` only finds its structure; the elements are made here, each by name. So HTML
  * stays text, no image is loaded, and a link leads to the web or a mailbox. What is too long or too deep to be read
  * in reasonable time is shown as it came.

@@ -24,8 +24,8 @@ export function RecoverySecret() {
   return (
     <Section title="Recovery secret" class="card stack">
       <p class="soft">
-        Whoever has it controls the balance <span class="mono">{me.balance_id}</span>. If it may have leaked,
-        or you have none, get a new one: the old one ends at once.
+        Its holder controls the balance <span class="mono">{me.balance_id}</span>. If it may have leaked, or
+        you have none, get a new one: the old one ends at once.
       </p>
       <div>
         <Button label="Replace the recovery secret" onClick={() => setAsking(true)} />

@@ -3,7 +3,7 @@ import { useOwner } from "../owner.ts";
 import { Button } from "./button.tsx";
 import { Confirm } from "./dialog.tsx";
 
-/** For whoever holds the recovery secret: takes the balance back from whom it was claimed for. */
+/** For the holder of the recovery secret: takes the balance back from the account that claimed it. */
 export function TakeBack({ title }: { title: string }) {
   const { api, refresh } = useOwner();
   const [asking, setAsking] = useState(false);

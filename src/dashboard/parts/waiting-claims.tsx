@@ -25,7 +25,7 @@ function Review() {
   return (
     <Section title="Claimed for you">
       <p class="soft">
-        Confirm only a balance that you set up: whoever claimed it for you holds one of its keys.
+        Confirm only a balance that you set up: the person who claimed it for you holds one of its keys.
       </p>
       <Problem error={confirm.error ?? claims.error} />
       <ul class="cards">
@@ -54,7 +54,7 @@ function Review() {
                 onDone={refresh}
               >
                 <p>
-                  <span class="mono">{claim.balance_id}</span> stays with whoever holds its recovery secret,
+                  <span class="mono">{claim.balance_id}</span> stays with the holder of its recovery secret,
                   and this claim ends.
                 </p>
               </ConfirmButton>

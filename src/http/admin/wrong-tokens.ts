@@ -4,7 +4,7 @@ import { HOUR_MS } from "../../units/clock.ts";
 
 /**
  * Reports wrong admin tokens to the operator: the first at once, then once a minute how many more there were and where
- * the last came from, so that whoever guesses cannot fill the log. Beyond a few from a network, their answers wait.
+ * the last came from, so that a guesser cannot fill the log. Beyond a few from a network, their answers wait.
  */
 export class WrongTokens {
   private more: { count: number; network: string } | null = null;

@@ -12,7 +12,7 @@ import { type Identity, ownersOnly } from "../identity.ts";
 import type { CreditOrder } from "./x402-orders.ts";
 
 /**
- * An order that a card pays, on a page of Stripe's. For owners only: with a stolen card, whoever has a leaked key could
+ * An order that a card pays, on a page of Stripe's. For owners only: with a stolen card, the finder of a leaked key could
  * have its owner suspended.
  */
 export async function orderByCard(

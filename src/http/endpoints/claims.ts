@@ -106,7 +106,7 @@ async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply |
       );
 }
 
-/** What still works after a claim ended, for whoever took the balance back to look through. */
+/** What still works after a claim ended, for the owner who took the balance back to look through. */
 export async function liveKeys(balance: BalanceId, { keyDeps, ledger }: HttpDeps) {
   const keys = await keyDeps.store.liveKeysOf(balance, MAX_LIVE_KEYS + 1);
   const now = keyDeps.clock.now();

@@ -114,7 +114,7 @@ export async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor
   return refused(minted) ? minted : created(mintedView(minted, now));
 }
 
-/** For whoever asks, and for whom the operator makes one. */
+/** For the caller, and for the person whom the operator makes one for. */
 export async function newBalance(
   fields: AdminKeyFields,
   deps: HttpDeps,
@@ -172,7 +172,7 @@ export const revoked = (key: Key | Refusal): JsonReply<RevokedAnswer> | Refusal 
 
 const AGAIN = { bytes: 0, writes: true };
 
-/** The key that the path names, if whoever asks may see it. */
+/** The key that the path names, if the caller may see it. */
 async function addressed(id: string, who: Identity, deps: HttpDeps): Promise<Key | Refusal> {
   const key = await visibleKey(id, who, deps);
   return (
@@ -193,7 +193,7 @@ async function visibleKey(id: string, who: Identity, { keyDeps }: HttpDeps): Pro
 }
 
 /**
- * Each set-up writes to the disk, and whoever has many networks must not keep the disk busy: all together make as
+ * Each set-up writes to the disk, and a caller with many networks must not keep the disk busy: all together make as
  * many as this many addresses may.
  */
 const SET_UP_SHARES = 100;

@@ -128,7 +128,7 @@ function accountOf(who: Identity, found: BalanceRecord, at: BalanceOwnership, no
     };
   }
   if (at.state === "nobody's" || at.state === "reclaimed") return null;
-  // Whoever claims for an address learns nothing about the account that it may have.
+  // A caller who claims for an address learns nothing about the account that it may have.
   if (at.state === "offered") {
     return { id: found.claimant!.id, ...identityView(found.claimant!), confirmed: false };
   }

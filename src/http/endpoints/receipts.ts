@@ -96,7 +96,7 @@ export async function visible(id: string, who: Identity, deps: HttpDeps): Promis
   return (await isOfRotation(receipt.keyId, who.key, deps)) ? receipt : null;
 }
 
-/** Whoever rotates a key still has to show what it paid for before. */
+/** A customer who rotates a key still has to show what it paid for before. */
 async function isOfRotation(keyId: KeyId, key: Key, { keyDeps }: HttpDeps): Promise<boolean> {
   return keyId === key.id || (await keyDeps.store.keyById(keyId))?.rotationId === key.rotationId;
 }

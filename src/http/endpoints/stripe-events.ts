@@ -33,7 +33,7 @@ async function take(exchange: HttpExchange, deps: HttpDeps) {
 
 const MAX_EVENT_BYTES = 262_144;
 /**
- * What others sign costs as little as an unknown key, so it is not counted: else whoever shares an address with Stripe,
+ * What others sign costs as little as an unknown key, so it is not counted: else a sender that shares an address with Stripe,
  * behind a proxy that is not trusted, could keep its events out. They have some 4 KiB.
  */
 const SMALL_EVENT_BYTES = 16_384;

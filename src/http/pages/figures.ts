@@ -33,7 +33,7 @@ export function routeFigures(deps: HttpDeps): () => Promise<(model: Model) => re
       const { routes } = await deps.hostsNow();
       latest = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
     } catch {
-      // The supervisor is busy: what was known a moment ago is told.
+      // The supervisor is busy: the figures from a moment ago are shown.
     }
     return (model: Model) => figuresOf(model, latest);
   };

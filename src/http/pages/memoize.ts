@@ -1,7 +1,7 @@
 import type { Clock } from "../../units/clock.ts";
 
 /**
- * The same answer for whoever asks while it is made and within so many milliseconds: anybody may load a public page as
+ * The same answer for all who request it while it is made and within so many milliseconds: anybody may load a public page as
  * often as they like, and what takes milliseconds to make would be made for each. One that could not be made is not
  * remembered.
  */

@@ -14,7 +14,7 @@ import { perMillion, rough } from "../../units/numbers.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**
- * What can be called and for how much, for whoever compares gateways before having a key. It works without a script: a
+ * What can be called and for how much, for people who compare gateways before they have a key. It works without a script: a
  * click selects a whole id, and the form asks for the page again, so that an address shows what was found. A row is
  * made once, because anybody may ask as often as they like.
  */

@@ -145,7 +145,7 @@ export class ResponsesConnection {
     return typeof taken === "number" ? tooMuchUnpaid(taken) : null;
   }
 
-  /** Whoever has spent their credit, is suspended or has a key that has ended has what they send counted from then on. */
+  /** Counts what a client sends from the moment its credit is spent, it is suspended or its key has ended. */
   private async recheckCredit(): Promise<void> {
     const { clock, keyring } = this.deps.keyDeps;
     const { secret, balance, pays } = this.opener;

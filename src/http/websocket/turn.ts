@@ -11,7 +11,7 @@ import type { HttpDeps } from "../deps.ts";
 import { senderOf } from "../sender.ts";
 import { ROOM_WAIT_MS, SMALL_BYTES } from "../sender-body.ts";
 
-/** Whoever opened a connection: what every turn of it takes from the request that did. */
+/** The client that opened a connection: what every turn of it takes from the request that did. */
 export interface TurnSender {
   readonly secret: string;
   readonly headers: Headers;
@@ -59,7 +59,7 @@ const callOf = (
 ): GenerationCall => ({ secret, headers, body, signal, isUnpaid, blocks });
 
 /**
- * A model's answer is not asked for: the conversation is kept for the turn that follows, and the client is told the id by
+ * A model's answer is not asked for: the conversation is kept for the turn that follows, and the client receives the id as
  * which to continue it. No host is asked, and nothing is charged.
  */
 async function warmUp(

@@ -113,7 +113,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       return entry;
     },
     fold: (before) => store.ledger.fold(before),
-    // What the store refuses is told as `StoreUnreachable`.
+    // A refusal by the store becomes `StoreUnreachable`.
     diskRefused: () => false,
     figures: () => [...nodeFigures(grants, books, membership), lostToClaims(claims.lost)],
     async close() {
@@ -292,10 +292,10 @@ function tendGrants(grants: Grants, clock: Clock): () => void {
   return () => timer.cancel();
 }
 
-/** Finds the inquiries that no announcement told of. */
+/** Finds the inquiries that no announcement named. */
 const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants, clock: Clock): Rounds =>
   new Rounds(clock, POLL_MS, async () => {
-    // A store that is away is told of elsewhere.
+    // An unreachable store is reported elsewhere.
     const found = await authority.inquiries(node).catch(() => []);
     for (const { counter, inquiry } of found) grants.recall(counter, inquiry);
     return POLL_MS;

@@ -45,7 +45,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const log = new LogSync(folder.databasePath, onFault);
   const durable = () =>
     log.durable().catch((error: unknown) => {
-      // The change is made all the same, and whoever made it is told that it failed: a key that was to end must not go on.
+      // The change is made all the same, and its caller gets an error: a key that was to end must not go on.
       keyring.forgetAll();
       runs.forgetAll();
       throw error;
@@ -152,7 +152,7 @@ function readsOf(
   };
 }
 
-/** The ledger, once all of its journal is booked: on a disk and a database, whoever they are from. */
+/** The ledger, once all of its journal is booked: on a disk and a database of any kind. */
 export async function openLedger(
   opening: BooksOptions,
   { reached, sums, debits, holders }: LedgerParts,
@@ -177,7 +177,7 @@ export interface LedgerOnDisk {
 }
 
 /**
- * Whoever else writes is waited for this long, because all streams wait too; then the ends stay in the
+ * Waits this long for another writer, because all streams wait too; then the ends stay in the
  * journal a little longer.
  */
 const BOOKS_WAIT_MS = 20;

@@ -165,7 +165,7 @@ export class SqlKeyStore implements KeyStore {
         decide(present, liveKeys, recentKeys),
       );
       if (refused(decided)) return { result: decided };
-      // Nobody can have remembered a key that was not there: no node need be told.
+      // Nobody can have remembered a key that was not there: no node needs a notification.
       return {
         result: decided,
         statements: [

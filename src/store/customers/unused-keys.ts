@@ -55,7 +55,7 @@ export async function removeUnusedKeys(
     return {
       result: { balances, keys, next },
       statements: [
-        // Whoever credits one of them holds its row until the credit can be seen by the statements after this one.
+        // A transaction that credits one of them holds its row until the credit can be seen by the statements after this one.
         sql`SELECT id FROM balances WHERE id IN ${db.among(idle)} ORDER BY id ${db.forUpdate}`,
         finds(
           idle.length,

@@ -6,7 +6,7 @@ import { syncPath } from "../journal/disk.ts";
 /**
  * Makes durable what a connection with `synchronous=NORMAL` has committed, off the event loop. Such a commit is
  * whole in SQLite's write-ahead log, without a sync; `FULL` would sync the log as well, within the commit, and
- * everybody would stand still for the 5 to 15 ms that many a disk takes. Whoever commits while a sync is under
+ * everybody would stand still for the 5 to 15 ms that many a disk takes. A commit while a sync is under
  * way shares the next one. What SQLite has copied from the log into the database before, it has synced there.
  */
 export class LogSync {
@@ -16,7 +16,7 @@ export class LogSync {
   /** A kernel that fails a sync may forget what it was about, and then call the next one done. */
   private failed: StoreUnreachable | null = null;
 
-  /** `database` is the path of SQLite's file; `onFault` is told once, because nothing fixes it but a new start. */
+  /** `database` is the path of SQLite's file; `onFault` is called once, because only a restart fixes it. */
   constructor(
     private readonly database: string,
     private readonly onFault: (error: Error) => void,

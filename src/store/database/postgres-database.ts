@@ -90,7 +90,7 @@ export class PostgresDatabase extends Database {
   readonly table = postgresTable;
 
   /**
-   * Numbers become visible when their transactions commit, in any order. Whoever takes one has locked the table before, so
+   * Numbers become visible when their transactions commit, in any order. A transaction that takes one has locked the table before, so
    * once those that have it locked now have ended, every number taken by now is visible or was given up.
    */
   async settledThrough(table: NumberedTable): Promise<number | null> {

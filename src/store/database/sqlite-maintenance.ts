@@ -76,7 +76,7 @@ export class SqliteMaintenance {
     if (this.thread !== null) return this.thread;
     const thread = new Worker(new URL("./maintenance-thread.ts", import.meta.url));
     thread.onmessage = ({ data }: MessageEvent<MaintenanceAnswer>) => {
-      // Whoever asked a thread that is gone has been told so.
+      // Callers of a thread that is gone have had their error.
       if (this.thread !== thread) return;
       const pending = this.questions.shift();
       if ("problem" in data) pending?.reject(new Error(data.problem));

@@ -11,7 +11,7 @@ import {
 
 /**
  * How far each target has the books. One process exports at a time: the one that has put the target off. A file is written
- * down before it is put, so whoever goes on after a crash puts the same one.
+ * down before it is put, so the process that continues after a crash puts the same one.
  */
 export class SqlExportStore {
   constructor(private readonly db: Database) {}

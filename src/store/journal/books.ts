@@ -337,7 +337,7 @@ export function onTheLoop(store: LedgerStore): EndStore {
 
 /**
  * Streams stand still for a quarter of a millisecond a batch; batches of 256 took 0.7 to 1.3, and a request's CPU was the
- * same. The most are as many requests as the loop hears of in one turn.
+ * same. At most as many requests as the loop receives in one turn.
  */
 const LOOP_PACE: Pace = { batch: 64, most: 1_024, afterMs: 100, behindMs: 2 };
 

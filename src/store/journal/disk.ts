@@ -22,7 +22,7 @@ import { join } from "node:path";
 /** One folder, as the journal uses it. The simulator's disk tears writes and forgets what was not synced. */
 export interface Disk {
   list(): string[];
-  /** The whole file, which is durable on return, whoever wrote it. */
+  /** The whole file, which is durable on return, whichever process wrote it. */
   read(name: string): Uint8Array;
   /** Creates the file if it does not exist, or renames `from` to it; the name is durable on return. */
   open(name: string, from?: string): DiskFile;

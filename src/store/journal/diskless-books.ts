@@ -92,7 +92,7 @@ export class PostgresHolds {
       await this.postgres.transaction(async (sql) => {
         isCommitting = false;
         await book(sql, node, epoch, batch);
-        if (givenUp) throw new Error("its caller has been told that it failed");
+        if (givenUp) throw new Error("its caller has received the failure");
         isCommitting = true;
       }, URGENT);
     } catch (error) {

@@ -291,7 +291,7 @@ export class DurableJournal implements Journal {
     }
   }
 
-  /** Of a disk that refuses again and again, only the first time is told. */
+  /** Reports a disk that refuses again and again only once. */
   private noteDisk(failure: string | null): void {
     const isNews = (failure === null) !== (this.failure === null);
     this.failure = failure;
@@ -385,7 +385,7 @@ const RELAXED_SYNC_MS = 1_000;
 
 /**
  * Every record in the journal's files, in order, with the place where it ends. Behind the first torn line of a
- * file, only what the disk had confirmed; and it is told that there is something.
+ * file, only what the disk had confirmed; and the operator sees that there is something.
  */
 export function* readJournal(
   disk: Disk,

@@ -18,7 +18,7 @@ import { DurableWaiters } from "./durable-waiters.ts";
  * not written at all: its client sees nothing before its end, so there is nothing to bill if the process
  * dies.
  *
- * A failed commit is retried together with everything that has arrived since. Callers are told `false` only
+ * A failed commit is retried together with everything that has arrived since. Callers receive `false` only
  * once PostgreSQL has been away for as long as a lease lasts; then `healthy` is false until a commit
  * succeeds.
  */
@@ -95,7 +95,7 @@ export class PostgresJournal implements Journal {
   /** What is durable is in PostgreSQL. */
   readonly unappliedCount = 0;
 
-  /** Commits nothing more; callers that wait are told so. */
+  /** Commits nothing more; callers that wait receive `false`. */
   close(): void {
     this.state = "closed";
     this.waiters.answer(false, Number.POSITIVE_INFINITY);

@@ -130,7 +130,7 @@ export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> 
 /** As `SqlCreditStore.decideClaim`. */
 function decidingClaim(db: Database, claim: CreditClaim, at: EpochMs): Planned<NanoUsd | null> {
   const { balanceId, idempotencyKey } = claim;
-  // Whoever credits a payment has locked it before the balance.
+  // A transaction that credits a payment has locked it before the balance.
   const locking = sql`SELECT id FROM payments WHERE id = ${paymentOfKey(idempotencyKey)} ${db.forUpdate}`;
   return {
     reads: [

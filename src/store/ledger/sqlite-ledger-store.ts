@@ -128,7 +128,7 @@ export class LedgerStore implements RunningSums, DebitStore {
     return (this.statements.counter.get(balanceCounter(id))?.credited ?? ZERO_USD) as NanoUsd;
   }
 
-  /** For whoever must not go on with a balance that was just removed. */
+  /** For callers that must not go on with a balance that was just removed. */
   hasBalance(id: BalanceId): boolean {
     return this.sql.answer(sql`SELECT 1 FROM balances WHERE id = ${id}`).length > 0;
   }

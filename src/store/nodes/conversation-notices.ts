@@ -2,7 +2,7 @@ import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { Postgres } from "../database/postgres.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
 
-/** Tells all nodes where conversations are, by notifications that nobody waits for; the node hears itself too. */
+/** Notifies all nodes where conversations are, without waiting; the node receives its own notification too. */
 export async function notifyConversations(
   postgres: Postgres,
   node: string,
@@ -21,7 +21,7 @@ export const CONVERSATIONS = "gateway_conversations";
 const PAYLOAD_BYTES = 8_000;
 const ROUTES_EACH = 10;
 
-/** What a node told; what one of another version told otherwise is left out. */
+/** What a node announced; entries in the form of another version are left out. */
 export function conversationsIn(payload: string): { node: string; routes: readonly RemoteRoute[] } {
   const end = payload.indexOf(" ");
   const routes = payloadJson(payload.slice(end + 1));

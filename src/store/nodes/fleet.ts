@@ -79,7 +79,7 @@ export interface SigningKey {
 
 /**
  * Where all processes that share a store find the same keys. In SQLite that is the data folder's database,
- * which only its owner can read; in PostgreSQL, whoever may read the table.
+ * which only its owner can read; in PostgreSQL, every role that may read the table.
  */
 export class SigningKeyStore {
   constructor(private readonly db: Database) {}

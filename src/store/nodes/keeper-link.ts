@@ -17,7 +17,7 @@ import {
 
 /**
  * A node's line to its keeper. What is asked while nobody listens waits for a while, because a keeper that died
- * is soon back; what was under way when the line broke may have happened, and is told as such.
+ * is soon back; what was under way when the line broke may have happened, and is reported as such.
  */
 export class KeeperLink {
   private socket: Socket | null = null;

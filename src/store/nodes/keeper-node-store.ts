@@ -62,7 +62,7 @@ export interface NodeStoreParts extends Pick<BookkeepingParts, "clock"> {
 }
 
 /**
- * The journal in this folder is told by its places: the keeper reads it itself, which costs the node less than sending what
+ * The keeper gets offsets in the journal of this folder and reads it itself, which costs the node less than sending what
  * is in it. What was damaged there since is still in the node's memory, and is sent.
  */
 export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnds => ({
@@ -158,5 +158,5 @@ export class KeeperDatabase extends SqliteDatabase {
   }
 }
 
-/** A turn takes a sync of the disk, so whoever comes later would wait for seconds. */
+/** A turn takes a sync of the disk, so later callers would wait for seconds. */
 const MAX_WAITING = 500;

@@ -60,7 +60,7 @@ interface Announcements {
   changed(): void;
   /** Somebody runs short of a counter. */
   recalled(asker: string, inquiry: Inquiry): void;
-  /** A node has told where conversations are. */
+  /** A node has announced where conversations are. */
   conversations(node: string, routes: readonly RemoteRoute[]): void;
   /** A node asks what requests hold, or answers; this node's own messages arrive too. */
   held(message: HeldQuestion | HeldAnswer): void;

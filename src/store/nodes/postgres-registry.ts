@@ -56,7 +56,7 @@ export class PostgresRegistry implements Registry {
   async renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]> {
     return this.postgres.transaction(async (sql) => {
       // A change holds this row until it is committed. So either it comes first and is found here, or it
-      // comes later, and whoever answers it finds the renewed lease.
+      // comes later, and the node that answers it finds the renewed lease.
       const [latest] = await sql<{ version: bigint }[]>`
         SELECT version FROM latest_change WHERE one = 1 FOR SHARE`;
       if (Number(latest!.version) > seen) {

@@ -13,7 +13,7 @@ import type { OtherNodes } from "./fleet-holds.ts";
 /**
  * Nodes and their epochs in SQLite; their leases, and the changes that they must notice, in the memory of the
  * one process that writes the database. When another takes its place, every open epoch may still have a lease,
- * and nodes are told that anything may have changed.
+ * and nodes assume that anything may have changed.
  */
 export class SqliteRegistry {
   private readonly statements;
@@ -161,7 +161,7 @@ interface NodeLease {
 
 /** More than a life can come to. */
 const CHANGES_OF_A_LIFE = 2 ** 32;
-/** Whoever missed more of them is told that anything may have changed. */
+/** A node that missed more of them learns that anything may have changed. */
 const MAX_CHANGES = 1_000;
 
 function prepare(db: Database) {

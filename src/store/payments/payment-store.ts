@@ -334,7 +334,7 @@ function updating(payment: Payment, version: number): CommitStatement {
     WHERE id = ${id} AND version = ${version}`);
 }
 
-/** Whoever has debited begins to note it in the same moment; or, where that process ended, the next one does. */
+/** The process that has debited notes it at once; if it ended, the next one does. */
 const NOTED_WITHIN_MS = 60_000;
 
 const CAME_TO_SOMETHING = sql`state NOT IN (${verbatim(NOTHING_STATES)})`;

@@ -267,14 +267,14 @@ export const FIRST_IN_SQLITE = `
     used INTEGER NOT NULL,
     number INTEGER NOT NULL,
     heard INTEGER NOT NULL,
-    -- the latest that this node has had begun, or known
+    -- the latest that this node has started, or known
     inquiry INTEGER NOT NULL,
     shipped INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (counter, node)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX grants_by_node ON grants (node);
 
-  -- How often a keeper has begun: what it told nodes of changes is not remembered by the next.
+  -- How often a keeper has started: the next one does not remember which changes it announced to nodes.
   CREATE TABLE keeper (one INTEGER PRIMARY KEY CHECK (one = 1), lives INTEGER NOT NULL) STRICT;
 `;
 

@@ -6,8 +6,8 @@ import { JsonCursor } from "../json/json-cursor.ts";
  * A request for a Messages host with marks for its cache (Anthropic, "Prompt caching"), which caches nothing without:
  * behind the tools, behind the instructions, and at the end of the last two turns of the user, so that the next
  * turn finds what this one writes even where more blocks lie between them than the host looks back over. Those are the
- * four that Anthropic allows. A mark costs nothing itself, and one on a prefix that is too short is ignored. Whoever
- * sets marks of their own knows better: their request stays as it is, and so does one that cannot be read.
+ * four that Anthropic allows. A mark costs nothing itself, and one on a prefix that is too short is ignored. Clients that
+ * set marks of their own know better: their request stays as it is, and so does one that cannot be read.
  */
 export function withCacheMarks(body: Uint8Array, retention: "5m" | "1h" = "5m"): Uint8Array {
   if (contains(body, OWN_MARK)) return body;

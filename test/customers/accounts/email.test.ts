@@ -24,7 +24,7 @@ test.each([
   ["kim@[192.0.2.1]", "an address literal"],
   ["kim@192.0.2.1", "an address"],
   ["kim@example.com, lee@example.com", "two addresses"],
-  ["Kim <kim@example.com>", "a name beside it"],
+  ["Kim <kim@example.com>", "a name next to it"],
   ["kim@example.com\nBcc: lee@example.com", "a header smuggled in"],
   ["kim\u0000@example.com", "a control character"],
   ["kim@ex\u00e4mple.com", "a domain that is not in its ASCII form"],

@@ -23,8 +23,8 @@ const wholeOf = (head: object, message: object, finish: string, usage: object) =
 });
 
 export const COMPATIBLE_CHAT = {
-  "OpenRouter: comments, signed thoughts, usage beside an empty choice": openRouter(),
-  "DeepSeek: thoughts, its cache beside the details": deepSeek(),
+  "OpenRouter: comments, signed thoughts, usage next to an empty choice": openRouter(),
+  "DeepSeek: thoughts, its cache next to the details": deepSeek(),
   "vLLM: usage in every chunk, a stop sequence": vllm(),
   "Ollama: a role in every chunk, a call whole in one": ollama(),
   "Groq: x_groq, usage twice": groq(),
@@ -32,7 +32,7 @@ export const COMPATIBLE_CHAT = {
   "Azure: what its filters said comes first": azure(),
   "llama.cpp: timings": llamaCpp(),
   "Mistral: content in parts": mistral(),
-  "xAI: thoughts beside the answer's tokens": xai(),
+  "xAI: thoughts next to the answer's tokens": xai(),
   "Gemini: thoughts in the total alone": geminiThoughts(),
 } satisfies Record<string, Transcript>;
 

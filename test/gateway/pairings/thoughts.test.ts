@@ -18,7 +18,7 @@ const deps = await TestGateway.open();
 afterAll(() => deps.close());
 
 const ANSWERS: Readonly<Record<SurfaceName, Transcript>> = {
-  "chat.completions": COMPATIBLE_CHAT["OpenRouter: comments, signed thoughts, usage beside an empty choice"],
+  "chat.completions": COMPATIBLE_CHAT["OpenRouter: comments, signed thoughts, usage next to an empty choice"],
   responses: OPENAI_RESPONSES["thoughts in two paragraphs, words, two calls at once"],
   messages: ANTHROPIC_MESSAGES["thoughts, hidden thoughts, words, two calls at once"],
 };

@@ -20,7 +20,7 @@ describe("whose address counts", () => {
     ["a proxy that forwards nothing", "127.0.0.1", null, "127.0.0.1"],
     ["a proxy that forwards nonsense", "10.1.2.3", "unknown", "10.1.2.3"],
     ["nonsense before a trusted address", "127.0.0.1", "192.0.2.1, nonsense, 10.1.2.3", "10.1.2.3"],
-    ["a port beside the address", "127.0.0.1", "192.0.2.1:49152", "192.0.2.1"],
+    ["a port next to the address", "127.0.0.1", "192.0.2.1:49152", "192.0.2.1"],
     ["only trusted addresses", "127.0.0.1", "10.9.9.9", "10.9.9.9"],
     ["more hops than anybody has", "127.0.0.1", `${"6.6.6.6,".repeat(2_000)}192.0.2.1`, "192.0.2.1"],
     ["a connection that is gone", null, "192.0.2.1", "unknown"],

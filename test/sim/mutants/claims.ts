@@ -81,7 +81,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "if (secret === null) return takesSecret();",
       "if (secret === null) return null;",
     ],
-    "any secret beside the key will do": [
+    "any secret next to the key will do": [
       '      return secret === balance.recovery ? null : otherSecret();\n    case "offered"',
       '      return null;\n    case "offered"',
     ],

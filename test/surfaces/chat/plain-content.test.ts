@@ -50,7 +50,7 @@ const STREAM = sseText([
   { data: "[DONE]" },
 ]);
 
-test("a whole answer has one text, and its thoughts beside it", () => {
+test("a whole answer has one text, and its thoughts next to it", () => {
   const content = [thinking("Let me see."), text("4"), text("2")];
   const json = JSON.parse(
     bodyOf(readReply(Buffer.from(JSON.stringify(whole(content))), asks(false), METADATA)),
@@ -66,7 +66,7 @@ test("a whole answer has one text, and its thoughts beside it", () => {
 });
 
 describe.each([1, 30, 100_000])("a stream in pieces of %d bytes", (size) => {
-  test("has texts, and its thoughts beside them", () => {
+  test("has texts, and its thoughts next to them", () => {
     const judge = openStream(asks(true), METADATA);
     const written = given(judge, inPieces(Buffer.from(STREAM), size));
     const deltas = [...written.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) => {

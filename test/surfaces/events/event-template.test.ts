@@ -139,7 +139,7 @@ test("a translated event that differs from the last in its text alone is passed 
     }
 });
 
-test("a signature that comes in pieces beside the thoughts is whole for a client of another language", () => {
+test("a signature that comes in pieces next to the thoughts is whole for a client of another language", () => {
   const thought = { type: "thinking_delta", thinking: "so", signature: "piece" };
   const stream = [
     head("messages")[0]!,

@@ -77,7 +77,7 @@ test("citations are collected as they come", () => {
 });
 
 test.each([["a text"], [7], [[]], [{ role: "assistant", content: "Hello" }]])(
-  "a message of the host's beside its deltas, %p, is no part of what they come to",
+  "a message of the host's next to its deltas, %p, is no part of what they come to",
   (message) => {
     const collector = new ChatCollector();
     collector.add(chunk({ delta: { content: "Hel" }, message }));

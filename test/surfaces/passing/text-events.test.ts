@@ -126,12 +126,12 @@ const CHAT: readonly Case[] = [
     tokens: 1,
   },
   {
-    says: "no calls beside text",
+    says: "no calls next to text",
     data: '{"choices":[{"delta":{"content":"abcd","tool_calls":[]}}]}',
     tokens: 1,
   },
   {
-    says: "null as calls beside text",
+    says: "null as calls next to text",
     data: '{"choices":[{"delta":{"content":"abcd","tool_calls":null}}]}',
     tokens: 1,
   },
@@ -173,13 +173,13 @@ describe("a chat chunk inside a stream", () => {
     });
   }
 
-  test("an error beside text is the host's fault", () => {
+  test("an error next to text is the host's fault", () => {
     const judge = chatJudge();
     expect(pushed(judge, `{${CHUNK},"error":{"message":"overloaded"}}`).given).toBe("");
     expect(judge.fault?.message).toBe("overloaded");
   });
 
-  test("a reason to finish beside text is noticed", () => {
+  test("a reason to finish next to text is noticed", () => {
     const judge = chatJudge();
     pushed(judge, '{"choices":[{"delta":{"content":"abcd"},"finish_reason":"stop"}]}');
     judge.end();

@@ -255,7 +255,7 @@ describe.each(SURFACE_NAMES)("on %s", (client) => {
     }
   });
 
-  test("what stands beside it arrives as it was", () => {
+  test("what stands next to it arrives as it was", () => {
     const rest = { temperature: 1, made_up: [1, { a: "b" }], min_p: 0.1 };
     const answer = refusalOf(client, { api_key: "k", ...rest, base_url: "u" });
     expect(sent(answer)).toMatchObject(rest);

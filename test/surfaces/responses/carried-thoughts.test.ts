@@ -29,7 +29,7 @@ describe("encrypted thoughts are asked for where the client thinks that they are
     ["an effort", { reasoning: { effort: "low" } }, [ENCRYPTED]],
     ["summaries", { reasoning: { summary: "auto" } }, [ENCRYPTED]],
     [
-      "an effort beside other details",
+      "an effort next to other details",
       { reasoning: { effort: "high" }, include: ["message.output_text.logprobs"] },
       ["message.output_text.logprobs", ENCRYPTED],
     ],

@@ -220,7 +220,7 @@ test("a conversation that is to be shortened reaches hosts of responses as it ca
   expect(sent("responses", SHORTEN).json.input).toEqual(SHORTEN.input);
 });
 
-test("what hosts are asked beside the prompt is held like it", () => {
+test("what hosts are asked next to the prompt is held like it", () => {
   const body = { model: "test/model", input: [{ type: "compaction_trigger" }] };
   const { promptBound } = readRequest("responses", body);
   const content = sent("messages", { input: body.input }).json.messages[0].content;

@@ -218,7 +218,7 @@ export class CardRail implements WatchedRail {
     const after = await store.change(id, (now) => {
       const order = orderOf(now);
       if (order.returning === null || order.refunds !== refunds) return null;
-      // Whoever has asked Stripe meanwhile has decided nothing: what it says is looked at again.
+      // Another process that polled Stripe meanwhile has decided nothing: its answer is checked again.
       const due = (after: CardOrder) => dueAt({ ...now, order: orderText(after) }, clock.now());
       const after = { ...order, returning: null };
       if (tooMuch !== null) return due(after);
@@ -270,7 +270,7 @@ export class CardRail implements WatchedRail {
     });
   }
 
-  /** Before Stripe is asked: whoever asks later knows more, and decides. */
+  /** Written before the request to Stripe: a later request knows more, and decides. */
   private startPoll({ id }: Payment): Promise<Payment> {
     return this.deps.store.change(id, (present) => dueAt(present, present.nextPollAt));
   }

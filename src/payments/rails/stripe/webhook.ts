@@ -30,7 +30,7 @@ export async function readEvent(
   return null;
 }
 
-/** The package refuses what is too old only; with a time to come, whoever has recorded an event could send it until then. */
+/** The package refuses what is too old only; with a time to come, anybody who has recorded an event could send it until then. */
 const isFromTheFuture = (signature: string, now: EpochMs): boolean =>
   [...signature.matchAll(TIME)].some(([, timeS]) => Number(timeS) * 1_000 > now + TOLERANCE_S * 1_000);
 
@@ -42,7 +42,7 @@ export interface SentEvent {
   readonly signature: string;
 }
 
-/** Whoever has recorded an event cannot send it for longer. */
+/** A recorded event cannot be sent for longer. */
 const TOLERANCE_S = 300;
 
 export function concernOf({ data }: Stripe.Event): Concern {

@@ -5,7 +5,7 @@ import type { Address } from "./network.ts";
 import { type PaymentRequirements, VALID_S } from "./offer.ts";
 
 /**
- * A transfer that its payer has signed (EIP-3009): whoever has it can have it carried out, once, until it runs out.
+ * A transfer that its payer has signed (EIP-3009): its holder can have it carried out, once, until it runs out.
  * Numbers are decimal, as x402 sends them.
  */
 export interface Authorization {

@@ -15,7 +15,7 @@ export class GasLine {
   private readonly broadcastAt = new Map<number, number>();
   /** Since when a nonce without a row keeps later ones waiting; null where none does. */
   private gapSince: number | null = null;
-  /** When the operator was last told that nothing moves. */
+  /** When the log last said that nothing moves. */
   private loggedAt = 0;
 
   constructor(

@@ -23,9 +23,9 @@ export interface X402Order extends Pick<PaymentRequirements, "network" | "asset"
   readonly failures?: number;
   /** Code decides about its payer's signature. */
   readonly isContract?: true;
-  /** Whoever presented it stands for the balance's owner. */
+  /** The payer who presented it stands for the balance's owner. */
   readonly isOwners?: true;
-  /** Whoever ordered it was answered that it is credited. */
+  /** The customer has received the answer that it is credited. */
   readonly isAnswered?: true;
 }
 
@@ -164,7 +164,7 @@ function unused(
       },
     };
   if (state === "created") {
-    // Whoever wanted an answer for it is gone. An order of credit still stands.
+    // The client that waited for it is gone. An order of credit still stands.
     return payment.isInline
       ? {
           kind: "write",

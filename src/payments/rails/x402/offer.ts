@@ -11,7 +11,7 @@ export interface PaymentRequirements {
   readonly payTo: Address;
 }
 
-/** A network whose node has told what its token is. */
+/** A network whose node has reported its token. */
 export interface OfferedNetwork {
   readonly network: X402Network;
   readonly token: Token;

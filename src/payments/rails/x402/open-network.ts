@@ -1,7 +1,7 @@
 import type { Token, X402Network } from "./network.ts";
 import { type OpenParts, redactedParts } from "./redacted-parts.ts";
 
-/** A network, once its node has told what its token is. */
+/** A network, once its node has reported its token. */
 export class OpenNetwork {
   ready: ReadyNetwork | null = null;
   private opening: Promise<ReadyNetwork | null> | null = null;

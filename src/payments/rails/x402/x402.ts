@@ -24,7 +24,7 @@ import type { Sanctions } from "./sanctions.ts";
 
 /**
  * Payments by x402: a payer signs a transfer, somebody carries it out, and the chain says whether that happened. Nobody
- * else is believed. What is to be done next follows from the payment's state and from the chain alone, so whoever looks
+ * else is believed. What is to be done next follows from the payment's state and from the chain alone, so any process that polls
  * at it, after whichever interruption, does the same.
  */
 export class X402Rail {
@@ -87,7 +87,7 @@ export class X402Rail {
   }
 
   /**
-   * The payment for the same order, if the answer that it is credited has not been given yet. Whoever repeats a call
+   * The payment for the same order, if the answer that it is credited has not been given yet. A client that repeats a call
    * whose answer was lost sends no payment with it, and would pay for another offer.
    */
   async unanswered(order: OrderTerms): Promise<Payment | null> {
@@ -179,7 +179,7 @@ export class X402Rail {
 
   /**
    * Records a payment that was not needed after all. Its payer could still send it, so it is watched until it runs out.
-   * One that its payer has not signed is nobody's, and null: recorded, it would have the credit of whoever does sign it
+   * One that its payer has not signed is nobody's, and null: recorded, it would take the credit of the payer who does sign it
    * elsewhere. Neither is one recorded where as many of the balance are watched already.
    */
   async noteUnused(signed: SignedPayment, order: TakeOrder): Promise<Payment | null> {
@@ -248,7 +248,7 @@ export class X402Rail {
     }
   }
 
-  /** The debit is on the books first, under a key of its own: whoever begins again finds it made. */
+  /** The debit is on the books first, under a key of its own: a retry finds it made. */
   private async takeBack({ id, balanceId, credited }: Payment, reason: string): Promise<Payment> {
     const { debit, store, clock } = this.deps;
     const idempotencyKey = paymentKey(id, "reorg");
@@ -468,7 +468,7 @@ export class X402Rail {
       nextPollAt,
       ...(payment.state === "confirming" ? { state: "submitted" } : {}),
       ...(hint.transaction === undefined ? {} : { transaction: hint.transaction }),
-      ...(hint.problem === undefined ? {} : { reason: `Whoever sends it says: ${hint.problem}.` }),
+      ...(hint.problem === undefined ? {} : { reason: `The facilitator says: ${hint.problem}.` }),
     });
   }
 
@@ -551,7 +551,7 @@ export interface X402Deps {
   /** As the books'. */
   debit(debit: Debit): Promise<Credit | TooMuch>;
   readonly networks: readonly X402Network[];
-  /** Reaches a network's node and whoever settles there. */
+  /** Reaches a network's node and its settler. */
   open(network: X402Network): Promise<OpenParts>;
   readonly sanctions: Pick<Sanctions, "isHit" | "refresh">;
   /** For `sanctions`, by the gateway itself. */
