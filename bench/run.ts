@@ -5,6 +5,7 @@
 const SUITES = ["micro", "events", "failover", "macro", "neighbour", "transport", "allocations"] as const;
 const BY_NAME = [
   "attacks",
+  "bodies",
   "crossings",
   "scaling",
   "workers",

@@ -57,8 +57,11 @@ async function readDeclared(
     if (arrived?.(value.length) === false) return NO_BYTES;
     whole.set(value, at);
     at += value.length;
+    if (value.length < LARGE_PART_BYTES) continue;
+    // Each part has memory of its own, which would stay until the next collection: most of the body a second time.
+    (value.buffer as ArrayBuffer).transfer(0);
     // Bun hands over all that a socket has, part by part, before it looks at any other.
-    if (value.length >= LARGE_PART_BYTES) await new Promise<void>((next) => setImmediate(next));
+    await new Promise<void>((next) => setImmediate(next));
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 const SUITES: [command: string, row: string][] = [
   ["allocations --rounds 1 --seconds 0.2 --streams 64", "all"],
   ["attacks --seconds 0.3 --keys 4 --only requests", "small requests, 60 keys without credit"],
+  ["bodies --rounds 1 --loads 2x1", "2 × 1 MB"],
   ["events --rounds 1 --deltas 20 --streams 4", "chat, alike"],
   ["failover --rounds 2", "refused connection"],
   ["macro --rounds 1 --seconds 0.1 --streams 4 --warm 0.1", "gateway"],
