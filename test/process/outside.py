@@ -1,22 +1,27 @@
-"""
+r"""
 What software of others makes of deliveries and of the export, on real sockets: Standard Webhooks for Python verifies every
-delivery of a storm of kills, and DuckDB reads from moto's S3 what the audit says, after as many.
+delivery of a storm of kills, DuckDB reads from moto's S3 what the audit says, after as many, and the names of telemetry are in
+OpenTelemetry's registry.
 
-    python3 -m venv /tmp/outside && /tmp/outside/bin/pip install standardwebhooks duckdb boto3 'moto[server]'
+    python3 -m venv /tmp/outside && /tmp/outside/bin/pip install standardwebhooks duckdb boto3 'moto[server]' \
+        opentelemetry-semantic-conventions
     /tmp/outside/bin/python test/process/outside.py 100
 """
 
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import boto3
 import duckdb
+import opentelemetry.semconv
 from moto.server import ThreadedMotoServer
 from standardwebhooks import Webhook
 
@@ -92,5 +97,18 @@ def export():
     assert str(charged) == report["charges"] and str(credited) == report["credits"]
 
 
+def names(folder, pattern):
+    texts = (path.read_text() for path in Path(folder).rglob(pattern))
+    return {name for text in texts for name in re.findall(r'"(gen_ai\.[a-z_.]+)"', text)}
+
+
+def registry():
+    used = names("src/telemetry", "*.ts")
+    known = names(Path(opentelemetry.semconv.__file__).parent, "*.py")
+    print("registry", len(used), "names, not in it:", sorted(used - known))
+    assert used and used <= known
+
+
+registry()
 webhooks()
 export()
