@@ -59,6 +59,26 @@ test("a body that breaks off at any byte is refused", () => {
   }
 }, 300_000);
 
+const DEEP = `"x":${"[".repeat(200)}${"]".repeat(200)}`;
+/** The cursor reads what follows the conversation, not the scan. */
+const BEHIND: [what: string, members: string][] = [
+  ["a value that is nested too deeply", DEEP],
+  ["another model behind such a value", `${DEEP},"model":"test/other"`],
+  ["another model", '"model":"test/other"'],
+  ["another model, spelt with an escape", '"m\\u006fdel":"test/other"'],
+  ["what is no JSON", '"x":NaN'],
+  ["two commas", '"x":1,,"y":2'],
+  ["another object", '"x":1} {"y":2'],
+];
+test.each(BEHIND)("a long conversation with %s behind it is refused", (_, members) => {
+  for (const surface of SURFACE_NAMES) {
+    const whole = JSON.stringify(bodyOf(surface, MARKS.slice(-6)));
+    const body = Buffer.from(`${whole.slice(0, -1)},${members}}`);
+    compare(surface, body);
+    expect(refused(SURFACES[surface].readRequest(body, 0))).toBeTrue();
+  }
+});
+
 const TEXTS = [
   "A line of a file, and the next.\n",
   "Grüße, 😀 und mehr: ",
