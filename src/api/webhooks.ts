@@ -13,9 +13,9 @@ const kinds = Type.Array(kind, {
 });
 const url = text(500, "an https:// address");
 const NewWebhook = fieldsOf({
-  url,
+  url: Type.Optional(url),
   events: Type.Optional(orNull(kinds, "all")),
-  format: Type.Optional(choice(["signed", "slack"])),
+  format: Type.Optional(choice(["signed", "slack", "mail"])),
 });
 const ChangedWebhook = fieldsOf({
   url: Type.Optional(url),
@@ -26,7 +26,7 @@ const ChangedWebhook = fieldsOf({
 const shared = {
   id: Type.String(),
   events: orNone(several(oneOf(EVENT_KINDS), { description: "the types that are sent; null for all" })),
-  format: oneOf(["signed", "slack"]),
+  format: oneOf(["signed", "slack", "mail"]),
   state: oneOf(
     ["active", "failing", "paused"],
     "`failing`: the latest delivery failed and is sent again at `next_attempt_at`; `paused`: nothing is sent, because deliveries failed for three days, the endpoint answered 410, or its owner paused it",
@@ -36,7 +36,13 @@ const shared = {
   next_attempt_at: orNone(time),
   paused_at: orNone(time),
 };
-const members = { ...shared, url: Type.String(), created_at: time };
+const members = {
+  ...shared,
+  url: orNone(
+    Type.String({ description: "null for mails, which go to the address of the balance's account" }),
+  ),
+  created_at: time,
+};
 
 const OperatorsAnswer = namedAnswer("OperatorsWebhook", {
   ...shared,
@@ -51,7 +57,7 @@ const WebhookAnswer = namedAnswer("Webhook", members);
 export type WebhookAnswer = Static<typeof WebhookAnswer>;
 
 const secret = orNone(
-  Type.String({ description: "signs deliveries, and is shown this once; null for Slack" }),
+  Type.String({ description: "signs deliveries, and is shown this once; null for Slack and mails" }),
 );
 const SecretAnswer = namedAnswer("WebhookWithSecret", { ...members, secret });
 
@@ -75,7 +81,7 @@ export const WEBHOOKS = {
   create: {
     summary: "Has the balance's events sent to an address",
     details:
-      "Signed as Standard Webhooks has it with the secret, which is shown this once; or as messages for one of Slack's incoming webhooks. For balances that credit was added to.",
+      "Signed as Standard Webhooks has it with the secret, which is shown this once; or as messages for one of Slack's incoming webhooks; or, with `format: \"mail\"` and without `url`, as mails to the address of the balance's account, at most ten an hour. For balances that credit was added to.",
     ...owned,
     body: NewWebhook,
     answers: { 201: SecretAnswer },

@@ -506,7 +506,7 @@ function addWebhooks(gateway: Command, context: CommandContext): void {
     .action((options) => listWebhooks(options, context));
   connected(webhooks, "add")
     .description("Have the events of --owner sent to an address, and print the secret once.")
-    .argument("<url>", "https://…")
+    .argument("<url>", "https://…, or mail for the address of the balance's account")
     .addOption(ownerOption())
     .addOption(new Option("--event <event>", "only these; may be repeated (default: all)").argParser(several))
     .option("--slack", "as messages for one of Slack's incoming webhooks")

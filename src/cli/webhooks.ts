@@ -52,7 +52,7 @@ export async function addWebhook(
   const made = await mustBeOwner(options, context, "these webhooks").post<WebhookSecretAnswer>(
     "/v1/webhooks",
     {
-      url,
+      ...(url === "mail" ? { format: "mail" } : { url }),
       ...(event === undefined ? {} : { events: event }),
       ...(slack === true ? { format: "slack" } : {}),
     },

@@ -15,6 +15,7 @@ import { SealedSecrets } from "../customers/events/sealed-secrets.ts";
 import { type Webhook, webhookId } from "../customers/events/webhook.ts";
 import type { Balance, Key } from "../customers/keys/key.ts";
 import { BY_GATEWAY, type SuspensionRecord } from "../customers/keys/key-store.ts";
+import { eventMailLine, mailboxOf } from "../customers/mail/event-mail.ts";
 import { mailLine, OWNERS_MAIL, ownersMail } from "../customers/mail/low-credit.ts";
 import type { Mailer } from "../customers/mail/mailer.ts";
 import { contractSignatures } from "../customers/wallets/contract-signatures.ts";
@@ -532,7 +533,7 @@ function depsOf(
       links: () => active.links,
       keyring,
     },
-    webhooks: ownWebhooks(parts),
+    webhooks: ownWebhooks(parts, mailer),
     operatorsWebhooks: new OperatorsWebhooks({
       store: books.webhooks,
       clock,
@@ -699,7 +700,7 @@ function eventDelivery(parts: GatewayParts, mailer: Mailer): readonly [EventDeli
       queue: books.ownWebhooks,
       operators: null,
       pace: OWNERS_PACE,
-      open: ownersLine(parts),
+      open: ownersLine(parts, mailer),
     }),
   ];
 }
@@ -719,11 +720,22 @@ const sending = (open: (webhook: Webhook) => WebhookLine) => (webhook: Webhook, 
 };
 
 /** To owners' endpoints, whose secrets are sealed. */
-function ownersLine({ config: active, clock, random, networkSecret, log }: GatewayParts) {
+function ownersLine(
+  { config: active, clock, random, networkSecret, log, books }: GatewayParts,
+  mailer: Mailer,
+) {
   const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
   const sealed = new SealedSecrets(networkSecret, random);
-  return (webhook: Webhook): WebhookLine =>
-    webhookLine(
+  const mails = eventMailLine({
+    accounts: books.accounts,
+    hours: books.mailHours,
+    clock,
+    deliver: (mail) => mailer.deliver(mail),
+    links: () => active.links,
+  });
+  return (webhook: Webhook): WebhookLine => {
+    if (webhook.format === "mail") return mails;
+    return webhookLine(
       { ...webhook, secrets: webhook.secrets.map((one) => sealed.open(one)) },
       clock,
       new OwnerConnection(webhook.url, {
@@ -733,9 +745,10 @@ function ownersLine({ config: active, clock, random, networkSecret, log }: Gatew
         onFault,
       }),
     );
+  };
 }
 
-function ownWebhooks(parts: GatewayParts): OwnWebhooks {
+function ownWebhooks(parts: GatewayParts, mailer: Mailer): OwnWebhooks {
   const { config: active, clock, random, networkSecret, books } = parts;
   return new OwnWebhooks({
     store: books.ownWebhooks,
@@ -744,7 +757,8 @@ function ownWebhooks(parts: GatewayParts): OwnWebhooks {
     sealed: new SealedSecrets(networkSecret, random),
     isFunded: async (balance) => (await books.balance(balance)).credited > 0,
     urlProblem: (url) => urlProblem(url, active.config.webhooks?.owners ?? "public"),
-    send: sending(ownersLine(parts)),
+    hasMailbox: async (balance) => (await mailboxOf(balance, books.accounts))?.email != null,
+    send: sending(ownersLine(parts, mailer)),
   });
 }
 

@@ -495,6 +495,7 @@ const NO_WEBHOOKS = new OwnWebhooks({
   random: systemRandom,
   sealed: new SealedSecrets("store", systemRandom),
   isFunded: async () => false,
+  hasMailbox: async () => false,
   urlProblem: () => null,
   send: async () => null,
 });

@@ -14,7 +14,7 @@ import {
   type OwnWebhookStore,
 } from "./own-webhook.ts";
 import type { SealedSecrets } from "./sealed-secrets.ts";
-import { newWebhookSecret, type Webhook, type WebhookFormat } from "./webhook.ts";
+import { MAILBOX, newWebhookSecret, type Webhook, type WebhookFormat } from "./webhook.ts";
 
 /** What owners do with the endpoints of their balance. */
 export class OwnWebhooks {
@@ -31,14 +31,15 @@ export class OwnWebhooks {
   /** With its secret, which is shown this once. */
   async create(
     balance: BalanceId,
-    { url, kinds, format }: WebhookSpec,
+    { url: named, kinds, format }: NewWebhook,
     by: Actor,
   ): Promise<{ readonly webhook: OwnWebhook; readonly secret: string | null } | Refusal> {
-    const problem = this.problemOf(url);
+    const problem = format === "mail" ? await this.mailProblem(balance, named) : this.problemOf(named ?? "");
     if (problem !== null) return problem;
+    const url = format === "mail" ? MAILBOX : named!;
     if (!(await this.deps.isFunded(balance))) return noCredit();
     const { random, clock, sealed, store } = this.deps;
-    const secret = format === "slack" ? null : newWebhookSecret(random);
+    const secret = format === "signed" ? newWebhookSecret(random) : null;
     const webhook: OwnWebhook = {
       id: newId("wh", random),
       balanceId: balance,
@@ -64,7 +65,7 @@ export class OwnWebhooks {
     { isPaused, ...spec }: Partial<Omit<WebhookSpec, "format">> & { readonly isPaused?: boolean },
     by: Actor,
   ): Promise<OwnWebhook | Refusal> {
-    const problem = spec.url === undefined ? null : this.problemOf(spec.url);
+    const problem = spec.url === undefined ? null : await this.urlChangeProblem(balance, id, spec.url);
     if (problem !== null) return problem;
     const now = this.deps.clock.now();
     return this.changed(balance, id, { ...spec, ...pausing(isPaused, now) }, by);
@@ -79,8 +80,11 @@ export class OwnWebhooks {
     const { clock, random, sealed, store } = this.deps;
     const present = await store.find(balance, id);
     if (present === null) return unknownWebhook(id);
-    if (present.format === "slack")
-      return refuse("invalid_request", "Messages to Slack are not signed: there is no secret to replace.");
+    if (present.format !== "signed")
+      return refuse(
+        "invalid_request",
+        "Messages to Slack and mails are not signed: there is no secret to replace.",
+      );
     const secret = newWebhookSecret(random);
     const webhook = await this.changed(
       balance,
@@ -118,6 +122,22 @@ export class OwnWebhooks {
     return changed ?? unknownWebhook(id);
   }
 
+  private async mailProblem(balance: BalanceId, url: string | undefined): Promise<Refusal | null> {
+    if (url !== undefined)
+      return invalidField("url", "Leave `url` out: mails go to the address of the balance's account.");
+    return (await this.deps.hasMailbox(balance))
+      ? null
+      : invalidField(
+          "format",
+          "`mail` needs an account with an email address. Sign in by email, and claim the balance.",
+        );
+  }
+
+  private async urlChangeProblem(balance: BalanceId, id: string, url: string): Promise<Refusal | null> {
+    const present = await this.deps.store.find(balance, id);
+    return present?.format === "mail" ? this.mailProblem(balance, url) : this.problemOf(url);
+  }
+
   private problemOf(url: string): Refusal | null {
     const problem = this.deps.urlProblem(url);
     return problem === null ? null : invalidField("url", problem);
@@ -131,6 +151,8 @@ export interface OwnWebhooksDeps {
   readonly sealed: SealedSecrets;
   /** Whether the balance was ever credited: what costs nothing must not send requests to anybody. */
   readonly isFunded: (balance: BalanceId) => Promise<boolean>;
+  /** Whether it belongs to an account with an email address. */
+  readonly hasMailbox: (balance: BalanceId) => Promise<boolean>;
   /** Why events cannot be sent there, in a sentence; null where they can. */
   readonly urlProblem: (url: string) => string | null;
   readonly send: (webhook: Webhook, event: OutgoingEvent) => Promise<DeliveryFailure | null>;
@@ -140,6 +162,11 @@ interface WebhookSpec {
   readonly url: string;
   readonly kinds: readonly WebhookEventKind[] | null;
   readonly format: WebhookFormat;
+}
+
+interface NewWebhook extends Omit<WebhookSpec, "url"> {
+  /** Absent for mails. */
+  readonly url: string | undefined;
 }
 
 const OVERLAP_HOURS = 24;

@@ -3,12 +3,14 @@ import type { OutgoingEvent, WebhookMessage } from "./event.ts";
 /** An event as Slack's incoming webhooks take it: https://api.slack.com/messaging/webhooks. */
 export const slackMessage = ({ kind, data }: OutgoingEvent): WebhookMessage => ({
   headers: { "content-type": "application/json" },
-  body: Buffer.from(JSON.stringify({ text: escaped(sentenceOf(kind, JSON.parse(data))) })),
+  body: Buffer.from(JSON.stringify({ text: escaped(eventSentence({ kind, data })) })),
 });
 
 /** One sentence, for people. */
-const sentenceOf = (kind: OutgoingEvent["kind"], data: EventData): string =>
-  `${SENTENCES[kind](data)}${typeof data.balance_id === "string" && data.balance_id !== "" ? ` (${data.balance_id})` : ""}`;
+export function eventSentence({ kind, data: text }: Pick<OutgoingEvent, "kind" | "data">): string {
+  const data = JSON.parse(text) as EventData;
+  return `${SENTENCES[kind](data)}${typeof data.balance_id === "string" && data.balance_id !== "" ? ` (${data.balance_id})` : ""}`;
+}
 
 type EventData = Readonly<Record<string, unknown>>;
 

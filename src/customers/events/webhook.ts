@@ -19,8 +19,15 @@ export interface Webhook {
   readonly dueAt: EpochMs;
 }
 
-/** Signed as Standard Webhooks has it, or a message for Slack's incoming webhooks. */
-export type WebhookFormat = "signed" | "slack";
+/** Signed as Standard Webhooks has it, a message for Slack's incoming webhooks, or a mail to the address of the balance's account. */
+export type WebhookFormat = "signed" | "slack" | "mail";
+
+/** In place of an endpoint's address, where events are mailed: whose mailbox that is, the account says. */
+export const MAILBOX = "mailto:";
+
+/** Without path and query, which may be secrets. */
+export const originOf = (url: string): string =>
+  url === "" || url === MAILBOX ? "mail" : new URL(url).origin;
 
 /** As the configuration has it. Mails to owners are one, too. */
 export interface ConfiguredWebhook extends Pick<Webhook, "id" | "url" | "format" | "secrets"> {

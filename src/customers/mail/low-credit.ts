@@ -6,6 +6,7 @@ import { lowCreditMail, type Mail } from "../accounts/mail.ts";
 import type { WebhookLine } from "../events/delivery.ts";
 import type { OutgoingEvent } from "../events/event.ts";
 import type { ConfiguredWebhook } from "../events/webhook.ts";
+import { mailboxOf } from "./event-mail.ts";
 import type { MailOutcome } from "./mailer.ts";
 
 /** Owners' mails, as an endpoint: each event `credit.low` becomes a mail to the owner of its balance. */
@@ -15,7 +16,7 @@ export const OWNERS_MAIL = "mail";
 export const ownersMail = (lowCredit: NanoUsd | null): ConfiguredWebhook => ({
   id: OWNERS_MAIL,
   url: "",
-  format: "signed",
+  format: "mail",
   kinds: ["credit.low"],
   secrets: [],
   lowCredit,
@@ -40,21 +41,21 @@ async function sendMail(
   { balanceId, data }: OutgoingEvent,
   deps: LowCreditMailDeps,
 ): ReturnType<WebhookLine["send"]> {
-  const record = await deps.accounts.balanceRecord(balanceId as BalanceId);
-  const account = record?.owner?.account ?? null;
-  if (account === null || record!.suspended !== null || account.suspended !== null) return null;
+  const mailbox = await mailboxOf(balanceId as BalanceId, deps.accounts);
+  if (mailbox === null) return null;
+  const { account, email } = mailbox;
   const { left_usd, below_usd } = JSON.parse(data) as { left_usd: number; below_usd: number };
   deps.log("low credit", {
     balance: balanceId,
     account: account.id,
     left_usd,
     below_usd,
-    has_email: account.email !== null,
+    has_email: email !== null,
   });
-  if (account.email === null) return null;
+  if (email === null) return null;
   const nano = (usd: number) => Math.round(usd * NANO_PER_USD) as NanoUsd;
   const mail = lowCreditMail({
-    to: account.email,
+    to: email,
     balance: balanceId,
     left: nano(left_usd),
     below: nano(below_usd),

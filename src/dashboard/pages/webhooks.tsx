@@ -90,10 +90,12 @@ function WebhookCard({ of, onEdit, onSecret, onChange }: WebhookCardProps) {
   return (
     <li class="card stack">
       <div class="key-names">
-        <h2>{new URL(of.url).host}</h2>
-        <p class="copied-id small">
-          <span class="mono">{of.url}</span>
-        </p>
+        <h2>{of.url === null ? "Mails to your address" : new URL(of.url).host}</h2>
+        {of.url !== null && (
+          <p class="copied-id small">
+            <span class="mono">{of.url}</span>
+          </p>
+        )}
         <p class="soft small">
           {of.state === "active" ? "Active" : of.state === "failing" ? "Failing" : "Paused"} ·{" "}
           {of.events === null ? "all events" : of.events.join(", ")}
@@ -104,10 +106,16 @@ function WebhookCard({ of, onEdit, onSecret, onChange }: WebhookCardProps) {
       {of.state !== "active" && of.problem !== null && <Note tone="warn">{of.problem}</Note>}
       <Problem error={test.error ?? rotate.error ?? pause.error} />
       <div class="row">
-        <Button label="Send a test" about={of.url} action={test} />
-        <Button label="Change" about={of.url} onClick={onEdit} />
-        {of.format === "signed" && <Button label="Replace the secret" about={of.url} action={rotate} />}
-        <Button label={of.state === "paused" ? "Start again" : "Pause"} about={of.url} action={pause} />
+        <Button label="Send a test" about={of.url ?? "mails"} action={test} />
+        <Button label="Change" about={of.url ?? "mails"} onClick={onEdit} />
+        {of.format === "signed" && (
+          <Button label="Replace the secret" about={of.url ?? "mails"} action={rotate} />
+        )}
+        <Button
+          label={of.state === "paused" ? "Start again" : "Pause"}
+          about={of.url ?? "mails"}
+          action={pause}
+        />
       </div>
     </li>
   );
@@ -125,10 +133,12 @@ function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
   const url = useField(of?.url ?? "");
   const events = useField(of?.events?.join(", ") ?? "");
   const format = useField<WebhookAnswer["format"]>("signed");
+  const isMail = (of?.format ?? format.value) === "mail";
   const path = `v1/webhooks/${of?.id ?? ""}`;
   const save = async () => {
     const named = events.value.split(/[\s,]+/).filter((one) => one !== "");
-    const fields = { url: url.value.trim(), events: named.length === 0 ? null : named };
+    const address = isMail ? {} : { url: url.value.trim() };
+    const fields = { ...address, events: named.length === 0 ? null : named };
     if (of !== null) await api.patch(path, fields);
     else onSecret(await api.post<WebhookSecretAnswer>("v1/webhooks", { ...fields, format: format.value }));
     onDone();
@@ -146,13 +156,16 @@ function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
       error={drop.error}
       buttons={of !== null && <Button label="Delete" variant="quiet danger" action={drop} />}
     >
-      <TextField label="Address" required hint="It begins with https:// and is on the internet." {...url} />
+      {!isMail && (
+        <TextField label="Address" required hint="It begins with https:// and is on the internet." {...url} />
+      )}
       {of === null && (
         <Choice
           label="What is sent"
           options={[
             ["signed", "signed events, for a program"],
             ["slack", "messages, for one of Slack's incoming webhooks"],
+            ["mail", "mails to your account's address, at most ten an hour"],
           ]}
           {...format}
         />

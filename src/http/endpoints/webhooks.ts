@@ -1,5 +1,6 @@
 import { type OperatorsWebhookAnswer, WEBHOOKS, type WebhookAnswer } from "../../api/webhooks.ts";
 import type { OwnWebhook } from "../../customers/events/own-webhook.ts";
+import { MAILBOX, originOf } from "../../customers/events/webhook.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -64,13 +65,13 @@ export const operatorsView = (
   waiting: number | null,
 ): OperatorsWebhookAnswer => ({
   ...stateView(webhook),
-  origin: webhook.url === "" ? "mail" : new URL(webhook.url).origin,
+  origin: originOf(webhook.url),
   waiting,
 });
 
 const view = (webhook: OwnWebhook): WebhookAnswer => ({
   ...stateView(webhook),
-  url: webhook.url,
+  url: webhook.url === MAILBOX ? null : webhook.url,
   created_at: isoTime(webhook.createdAt),
 });
 

@@ -15,6 +15,7 @@ import type { Log } from "../../units/log.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { SqlChangeLog } from "../customers/change-log.ts";
 import { SqlEventReader } from "../customers/events.ts";
+import { SqlMailHours } from "../customers/mail-hours.ts";
 import { SqlOperatorStore } from "../customers/operator-store.ts";
 import { SqlOwnWebhookStore, SqlWebhookStore } from "../customers/webhook-store.ts";
 import type { DataFolder } from "../data-folder.ts";
@@ -166,6 +167,7 @@ export const sqlStores = (db: Database, clock: Pick<Clock, "now">) => ({
   signingKeys: new SigningKeyStore(db),
   fleet: new FleetStore(db),
   modelVersions: new ModelVersionStore(db),
+  mailHours: new SqlMailHours(db),
   hostStates: new SqlHostStates(db),
   margins: new SqlMargins(db),
   pricesInForce: new SqlPricesInForce(db),

@@ -2,6 +2,7 @@ import type { AccountChange, AccountQuery, AccountState } from "../../customers/
 import { sessionId } from "../../customers/accounts/session.ts";
 import type { ChangeAuthor, ChangedFields, ChangeEntry } from "../../customers/changes/change.ts";
 import type { OwnWebhook } from "../../customers/events/own-webhook.ts";
+import { originOf } from "../../customers/events/webhook.ts";
 import type { Balance, Budget, Key } from "../../customers/keys/key.ts";
 import type { ChangedKey, SuspensionRecord } from "../../customers/keys/key-store.ts";
 import type { StoredRun } from "../../customers/keys/run.ts";
@@ -73,7 +74,7 @@ export function loggingWebhook(before: OwnWebhook | null, after: OwnWebhook | nu
     webhook === null
       ? {}
       : {
-          origin: new URL(webhook.url).origin,
+          origin: originOf(webhook.url),
           ...(before === null || after === null ? {} : { url_replaced: webhook.url !== before.url }),
           events: webhook.kinds,
           format: webhook.format,

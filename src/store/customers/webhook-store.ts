@@ -167,7 +167,7 @@ type ListedRow = WebhookRow &
 const fromRow = ({ id, url, secrets, failures, dueAt }: WebhookRow): Webhook => ({
   id,
   url,
-  format: secrets === "" ? "slack" : "signed",
+  format: url === "" ? "mail" : secrets === "" ? "slack" : "signed",
   secrets: secrets === "" ? [] : secrets.split(" "),
   failures,
   dueAt,

@@ -366,6 +366,15 @@ const MIGRATIONS: readonly Migration[] = [
     failed_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // mails of events to owners
+  `
+  -- See customers/mail/event-mail: in its latest hour, how many each account was sent.
+  CREATE TABLE event_mails (
+    account_id TEXT PRIMARY KEY,
+    hour INTEGER NOT NULL,
+    sent INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
