@@ -21,7 +21,7 @@ const ms = Type.Number({ minimum: 0, description: "milliseconds" });
  * Receipts that are written down; the receipt of a request that was refused is kept in memory, and listed
  * nowhere.
  */
-const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
+export const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
 
 /** Contract §5; `ledger/receipt` writes it. */
 const kept = (how: string) =>

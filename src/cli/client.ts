@@ -171,7 +171,8 @@ const NEXT: Readonly<Record<string, string>> = {
     "The credential was refused. The admin token is the running gateway's GATEWAY_ADMIN_TOKEN, or in the file admin-token of its data folder.",
 };
 
-const PAGE = 200;
+/** As many rows as each list gives at once. */
+const PAGE = 100;
 /** An audit of large books takes a while. */
 const ANSWER_MS = 120_000;
 

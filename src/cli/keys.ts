@@ -1,4 +1,11 @@
-import type { AdminKeyFields, KeyAnswer, MintedAnswer, RevokedAnswer, SetUpAnswer } from "../api/keys.ts";
+import type {
+  AdminKeyFields,
+  KeyAnswer,
+  MintedAnswer,
+  RevokedAnswer,
+  RotatedAnswer,
+  SetUpAnswer,
+} from "../api/keys.ts";
 import { adminClient, Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, knownAdminToken, refuseClearText } from "./connection.ts";
 import { type CommandContext, members, pairs, show } from "./console.ts";
@@ -142,6 +149,28 @@ export async function revokeKey(id: string, options: OwnerOptions, context: Comm
   const { client, path } = await keyAt(id, options, context);
   const revoked = await client.post<RevokedAnswer>(`${path}/revoke`);
   show(context, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
+}
+
+/** For the owner: the key that takes its place is shown once. */
+export async function rotateKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+  const client = ownerClient(options, context);
+  if (client === null)
+    throw new CommandFailure(
+      EXIT.usage,
+      "only its owner can rotate a key",
+      "Set GATEWAY_OWNER to the recovery secret of its balance, or to a session.",
+    );
+  const path = `/v1/keys/${encodeURIComponent(await keyIdOf(id, client, "v1"))}/rotate`;
+  const made = await client.post<RotatedAnswer>(path);
+  show(context, options.json, made, [
+    ...pairs([
+      ["key", made.key],
+      ["id", made.id],
+      ["old key ends", made.old_key.expires_at],
+    ]),
+    "",
+    "Save the key: it is not shown again.",
+  ]);
 }
 
 /** As its owner sees it, or as the operator does where no owner is named. */

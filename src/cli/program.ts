@@ -1,10 +1,13 @@
 import { Argument, Command, CommanderError, type CommandOptions, Option } from "@commander-js/extra-typings";
 import { BALANCE_STATES } from "../api/admin.ts";
 import { BUDGET_WINDOWS } from "../api/budgets.ts";
-import { PERIODS } from "../api/usage.ts";
+import { ABILITIES } from "../api/find-models.ts";
+import { LISTED_STATES } from "../api/receipts.ts";
+import { PERIODS, type Period } from "../api/usage.ts";
 import { PAYMENT_STATES } from "../payments/payment.ts";
 import { schemaVersion } from "../store/schema/migrations.ts";
 import { CHANGE_ACTIONS } from "../units/change-actions.ts";
+import { ERROR_CODES } from "../units/errors/codes.ts";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import { EVENT_KINDS } from "../units/event-kinds.ts";
 import { OPERATOR_ROLES } from "../units/operator-roles.ts";
@@ -26,6 +29,7 @@ import {
   wholeNumber,
 } from "./arguments.ts";
 import { changeBudget, createBudget, listBudgets, showBudget } from "./budgets.ts";
+import { listModels } from "./catalog.ts";
 import { type CommandContext, showFailure } from "./console.ts";
 import {
   closeNode,
@@ -37,7 +41,7 @@ import {
 } from "./customers.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
 import { health } from "./health.ts";
-import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
+import { changeKey, createKey, listKeys, revokeKey, rotateKey, showKey } from "./keys.ts";
 import { MARGINS_BY, showMargins } from "./margins.ts";
 import {
   audit,
@@ -53,7 +57,8 @@ import {
 } from "./operations.ts";
 import { addOperator, listChanges, listOperators, removeOperator, rotateOperator } from "./operators.ts";
 import { deleteAll, endSession, listSessions, replaceRecovery, setOwnLowCredit, undoClaim } from "./owner.ts";
-import { rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
+import { listReceipts, rotateSigningKey, showReceipt, verifyReceipt } from "./receipts.ts";
+import { showSpending } from "./spending.ts";
 import { showUsage } from "./usage.ts";
 import {
   addWebhook,
@@ -163,6 +168,23 @@ function addModels(gateway: Command, context: CommandContext): void {
     .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
     .addOption(jsonOption())
     .action(async (ids, options) => (await import("./trial.ts")).tryModels(ids, options, context));
+  connected(models as Command, "list")
+    .description("List the models on offer; with a catalog that is not public, as --owner.")
+    .addOption(ownerOption())
+    .option("--search <text>", "only those with this in their id or name")
+    .option("--context <tokens>", "only those with a context of at least so many tokens", wholeNumber)
+    .option(
+      "--max-input-usd <usd>",
+      "only those whose input costs at most this per million tokens",
+      amountUsd,
+    )
+    .addOption(
+      new Option("--can <ability...>", "only those that can do this").choices(
+        ABILITIES.flatMap(([ability]) => (/^\w+$/.test(ability) ? [ability] : [])),
+      ),
+    )
+    .addOption(new Option("--sort <by>", "in this order").choices(["input", "output", "context"]))
+    .action((options) => listModels(options, context));
   connected(models as Command, "sync")
     .description(
       "Show how a list of models differs from what is on offer; with --apply, sell by it without a restart.",
@@ -338,6 +360,11 @@ function addKeys(gateway: Command, context: CommandContext): void {
     .argument("<key>", "id of a key, key_…, or the key itself")
     .addOption(ownerOption())
     .action((id, options) => showKey(id, options, context));
+  connected(keys, "rotate")
+    .description("Replace a key as --owner: the new one is shown once, the old one works for a while.")
+    .argument("<key>", "id of a key, key_…, or the key itself")
+    .addOption(ownerOption())
+    .action((id, options) => rotateKey(id, options, context));
   connected(keys, "revoke")
     .description("Revoke a key: its very next request is refused.")
     .argument("<key>", "id of a key, key_…, or the key itself")
@@ -569,6 +596,7 @@ function addReceipts(gateway: Command, context: CommandContext): void {
   connected(receipts, "show", { isDefault: true })
     .description("Show the receipt of a request; `gateway receipt rcpt_…` is the same.")
     .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
+    .addOption(ownerOption())
     .action((id, options) => showReceipt(id, options, context));
   receipts
     .command("verify")
@@ -584,6 +612,28 @@ function addReceipts(gateway: Command, context: CommandContext): void {
   connected(receipts, "rotate-key")
     .description("Have receipts signed with a new key; earlier keys still verify what they signed.")
     .action((options) => rotateSigningKey(options, context));
+  connected(gateway, "receipts")
+    .description("List receipts that match, newest first: of everybody, of a balance, or of --owner.")
+    .addOption(ownerOption())
+    .option("--balance <id>", "only of this balance, bal_…")
+    .option("--key <id>", "only of this key, key_…")
+    .option("--model <id>", "only those that this model served")
+    .option("--host <id>", "only those that this host served")
+    .addOption(new Option("--state <state>", "only in this state").choices(LISTED_STATES))
+    .addOption(new Option("--error <code>", "only those that ended with this error").choices(ERROR_CODES))
+    .option("--min-cost-usd <usd>", "only those that cost at least this", amountUsd)
+    .option("--since <time>", "a UTC day or a time", moment)
+    .option("--until <time>", "the end, itself not included", moment)
+    .addOption(limitOption())
+    .action((options) => listReceipts(options, context));
+  connected(gateway, "spending")
+    .description("List which keys spent most, of everybody or of --owner.")
+    .addArgument(
+      new Argument("[period]", "today and yesterday are days of UTC").choices(PERIODS).default("week"),
+    )
+    .addOption(ownerOption())
+    .addOption(limitOption())
+    .action((period, options) => showSpending(period as Period, options, context));
   connected(gateway, "usage")
     .description("Sum up each key's use of each model from receipts, for billing.")
     .argument("[balance]", "id of a balance, bal_… (default: all balances)")

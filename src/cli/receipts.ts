@@ -1,20 +1,79 @@
-import type { OwnedReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
+import type { OwnedReceiptAnswer, ReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
 import { type JwkSet, type Verified, verifyCompact } from "../generation/signing/jws.ts";
-import { adminClient } from "./client.ts";
+import { adminClient, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, type OperationOptions } from "./connection.ts";
 import { type CommandContext, members, readText, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { showList } from "./listing.ts";
 import { whyUnanswered } from "./unanswered.ts";
 
 /** `gateway receipt rcpt_…`: what became of the request that a user reports. */
-export async function showReceipt(
-  id: string,
-  options: OperationOptions,
+export async function showReceipt(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+  const { client, as } = readerOf(options, context);
+  const path = `/${as}/receipts/${encodeURIComponent(id)}`;
+  const receipt = await client.get<ReceiptAnswer | OwnedReceiptAnswer>(path);
+  show(context, options.json, receipt, members(receipt));
+}
+
+/** Receipts that match, newest first: an owner's, or everybody's. */
+export async function listReceipts(
+  { balance, key, minCostUsd, since, until, ...options }: ReceiptOptions,
   context: CommandContext,
 ): Promise<void> {
-  const path = `/admin/receipts/${encodeURIComponent(id)}`;
-  const receipt = await adminClient(options, context).get<OwnedReceiptAnswer>(path);
-  show(context, options.json, receipt, members(receipt));
+  const { client, as } = readerOf({ ...options, balance }, context);
+  const { model, host, state, error } = options;
+  const filters = {
+    balance_id: as === "admin" ? balance : undefined,
+    key_id: key,
+    model,
+    host,
+    state,
+    error,
+    min_cost_usd: minCostUsd?.toString(),
+    since: since?.toISOString(),
+    until: until?.toISOString(),
+  };
+  const given = Object.entries(filters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  );
+  const listing = {
+    path: `/${as}/receipts`,
+    filters: Object.fromEntries(given),
+    noun: "receipts",
+    head: ["id", "created", "key", "model", "host", "state", "error", "cost USD", "first token ms"],
+    cells: (row: ReceiptAnswer) => [
+      row.id,
+      row.created_at,
+      row.key_id,
+      row.model ?? row.model_requested,
+      row.host,
+      row.state,
+      row.error_code,
+      row.cost_usd,
+      row.first_token_ms,
+    ],
+  };
+  await showList<ReceiptAnswer>(listing, client, options, context);
+}
+
+interface ReceiptOptions extends OwnerOptions {
+  readonly limit: number;
+  readonly key?: string | undefined;
+  readonly model?: string | undefined;
+  readonly host?: string | undefined;
+  readonly state?: string | undefined;
+  readonly error?: string | undefined;
+  readonly minCostUsd?: number | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+/** The owner that was named, or the operator. */
+function readerOf(options: OwnerOptions, context: CommandContext) {
+  const owner = ownerClient(options, context);
+  return owner === null
+    ? ({ client: adminClient(options, context), as: "admin" } as const)
+    : ({ client: owner, as: "v1" } as const);
 }
 
 /**

@@ -53,7 +53,7 @@ export interface DeliveryQueue {
 export interface WebhookStore extends DeliveryQueue {
   /** Makes the endpoints these, and no others. What waits for those that stay is kept; those that were paused go on. */
   configure(webhooks: readonly ConfiguredWebhook[]): Promise<void>;
-  /** The endpoints as they are now, by their addresses. */
+  /** The endpoints as they are now, by their addresses; owners' mails where some owner or the operator wants them. */
   list(): Promise<readonly OperatorsWebhook[]>;
   /** Deletes some of the events from before then; returns how many. */
   forget(before: EpochMs): Promise<number>;

@@ -133,7 +133,8 @@ export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
     const rows = await this.db.read<ListedRow>`
       SELECT id, url, kinds, secrets, failures, problem, paused_at AS "pausedAt", due_at AS "dueAt",
         (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = webhooks.id) AS waiting
-      FROM webhooks ORDER BY url, id`;
+      FROM webhooks WHERE low_credit IS NOT NULL OR kinds <> ' credit.low '
+        OR EXISTS (SELECT 1 FROM balances WHERE low_credit IS NOT NULL) ORDER BY url, id`;
     return rows.map(({ kinds, problem, pausedAt, waiting, ...row }) => ({
       ...fromRow(row),
       kinds: kindsFrom(kinds),
