@@ -35,7 +35,7 @@ export const SORTS = [
   ["context", "Longest context"],
 ] as const;
 
-/** Those that match, in the order that was chosen: by price the cheapest first, by context the longest. */
+/** The models that match, in the order that was chosen: by price the cheapest first, by context the longest. */
 export function findModels<M extends Findable>(models: readonly M[], query: ModelQuery): readonly M[] {
   const found = models.filter(matches(query));
   const measure = MEASURES[query.sort];

@@ -20,7 +20,7 @@ export interface OwnerOptions extends OperationOptions {
    * The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token.
    */
   readonly owner?: string | undefined;
-  /** Of an account's session: the balance that is meant. */
+  /** For an account's session: its chosen balance. */
   readonly balance?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export class Client {
     readonly url: string,
     /** Null for operations that need none. */
     private readonly bearer: string | null,
-    /** Of an account's session that has several. */
+    /** For an account's session that has several. */
     private readonly balance: string | null = null,
   ) {}
 

@@ -14,7 +14,7 @@ export interface ConnectionOptions {
   readonly allowHttp?: boolean | undefined;
 }
 
-/** Of a command that is one operation of the running gateway, or a few. */
+/** For a command that is one operation of the running gateway, or a few. */
 export interface OperationOptions extends ConnectionOptions {
   readonly json: boolean;
 }

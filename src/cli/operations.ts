@@ -267,7 +267,7 @@ export async function listHosts(options: OperationOptions, context: CommandConte
   ]);
 }
 
-/** Of each of its models that has failed, how often and why it did last. */
+/** For each of its models that has failed: how often, and the last reason. */
 function failures({ id, routes }: HostAnswer): string[] {
   const models = new Map(routes.map((route) => [route.host_model, route]));
   return [...models.values()].flatMap(({ host_model, served, failed, last_failure }) =>

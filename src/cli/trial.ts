@@ -58,7 +58,7 @@ export async function tryModels(
   showFindings(findings, "trial", options, context);
 }
 
-/** Of hosts that charge for it, and that would call more a burst. */
+/** Few, because hosts charge for it and would call more a burst. */
 const MAX_AT_ONCE = 4;
 
 interface RouteTrial {

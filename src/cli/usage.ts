@@ -91,7 +91,7 @@ async function everyBalance(client: Client, progress: Progress): Promise<Owned[]
   return balances;
 }
 
-/** Of keys that still are: those that ended long ago may be removed, and their receipts are kept. */
+/** Names keys that still exist: keys that ended long ago may be removed, while their receipts are kept. */
 async function nameKeys(balance: string, book: UsageBook, client: Client): Promise<void> {
   const path = `/admin/balances/${encodeURIComponent(balance)}/keys`;
   const owned = book.keysOf(balance);

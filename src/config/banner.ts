@@ -78,7 +78,7 @@ function everywhere({ config, hostname }: BannerFacts): string[] {
 const createKeyCommand = ({ baseUrl }: Links): string =>
   `MADE=$(curl -s -X POST ${baseUrl}/v1/keys); echo "$MADE"; export KEY=$(echo "$MADE" | grep -oE 'or-live-[[:alnum:]]{32}' | head -n 1)`;
 
-/** Of the key's balance, once, however often it is pasted. */
+/** Credits the key's balance once, however often it is pasted. */
 function creditCommand({ baseUrl }: Links, adminTokenPath: string | null): string {
   const token = adminTokenPath === null ? "$GATEWAY_ADMIN_TOKEN" : `$(cat '${adminTokenPath}')`;
   const balance = `BALANCE=$(echo "$MADE" | grep -oE 'bal_[[:alnum:]]+' | head -n 1)`;

@@ -254,7 +254,7 @@ const authorOf = ({ openrouterFullName, provider }: ZooModel): string | null =>
 const plainName = ({ shortName, fullName }: ZooModel): string => (shortName ?? fullName).toLowerCase();
 
 /**
- * Prices may change on a day, or with the hour. Of those of today the most expensive holds all day, so that no hour
+ * Prices may change on a day, or with the hour. The most expensive price of today holds all day, so that no hour
  * is served below cost.
  */
 function priceAt(prices: ModelInfo["prices"], at: EpochMs): Price | null {

@@ -102,7 +102,7 @@ const LINES = {
   audio_output: ({ audioOutput }) => audioOutput ?? null,
 } satisfies Record<string, (rates: Rates) => number | null>;
 
-/** Of each kind and step, both prices: in nano-dollars per million tokens, null where there is none. */
+/** For each kind and step, both prices: in nano-dollars per million tokens, null where there is none. */
 function linesOf(before: Price, after: Price) {
   const steps = [before, after].flatMap(({ above = [] }) => above.map(({ prompt }) => prompt));
   return [0, ...new Set(steps)]

@@ -26,7 +26,7 @@ interface ListOf {
 
 export interface ListedRows {
   readonly rows: readonly object[];
-  /** Those that no row can be made of, and why. */
+  /** Models that no row can be made of, and why. */
   readonly refused: readonly RefusedRow[];
 }
 

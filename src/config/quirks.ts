@@ -53,7 +53,7 @@ export const QUIRKS = mapOf(ROWS, "a map of quirks");
 /** The same as a file has them. */
 export const quirkRow = (quirks: Quirks): QuirkRow => QUIRKS.show(quirks) as QuirkRow;
 
-/** Those of a model in which it differs from its host; null where there are none. */
+/** The model's quirks that differ from its host's; null where there are none. */
 export function ownQuirks(model: Quirks, host: Quirks): QuirkRow | null {
   const shared = quirkRow(host);
   const own = Object.entries(quirkRow(model)).filter(

@@ -8,7 +8,7 @@ export class Api {
   constructor(
     /** Bearer token; null when the browser's session cookie speaks, or nobody does. */
     private readonly credential: string | null,
-    /** Of an account that has several: the one that is meant. Null: what is listed is of all of them. */
+    /** The chosen balance of an account that has several. Null: lists cover all of them. */
     private readonly balance: string | null = null,
     /** Called when the credential opens nothing any more. */
     private readonly onEnded: () => void = () => {},

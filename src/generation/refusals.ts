@@ -18,7 +18,7 @@ import { formatUsd } from "../units/usd.ts";
 import type { GenerationCall } from "./answer.ts";
 
 /**
- * The sentences with which generation requests are refused, foremost why no host answered. Those about money
+ * The sentences with which generation requests are refused, foremost why no host answered. Sentences about money
  * and rates are in ./shortfall.
  */
 export function noAnswer(

@@ -6,7 +6,7 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
 
 /**
  * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are
- * not written down. Those of balances without credit are apart, because they could push out all others. Each
+ * not written down. Refusals of balances without credit are apart, because they could push out all others. Each
  * worker has its own of both until the store has them, so the others are searched.
  */
 export class Receipts implements ReceiptReader {

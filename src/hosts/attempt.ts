@@ -119,7 +119,7 @@ class Walk {
   private readonly running: RunningAttempt[] = [];
   private readonly tries: (readonly AttemptRecord[])[] = [];
   private startedAttempts = 0;
-  /** Of these, those that followed another key of the same host. */
+  /** Started attempts that followed another key of the same host. */
   private followedKeys = 0;
   private hedged = false;
   private crowded = false;

@@ -39,7 +39,7 @@ export interface HttpDeps {
   readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDeps;
-  /** Of the store: runs, sums over receipts, nodes. */
+  /** From the store: runs, sums over receipts, nodes. */
   readonly books: Pick<
     Bookkeeping,
     "runs" | "usage" | "spending" | "nodes" | "changes" | "operators" | "diskRefused"

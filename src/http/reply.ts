@@ -22,7 +22,7 @@ export const created = <T>(json: T): JsonReply<T> => new JsonReply(201, json);
 
 export const list = <Row>(data: readonly Row[]) => ok({ object: "list" as const, data });
 
-/** Of rows of which one more was asked for than there may be on a page. */
+/** A page of rows, of which one more was requested than fits on it. */
 export const page = async <Row, View>(
   rows: readonly Row[],
   limit: number,
@@ -40,7 +40,7 @@ export const replyResponse = ({ status, json, headers, text }: JsonReply, receip
     headers: { ...headersOf(receipt), ...headers },
   });
 
-/** Of another media type than JSON. */
+/** An answer of another media type than JSON. */
 export const replyAs = (type: string, text: string, receipt: ReceiptId): Response =>
   new Response(text, { headers: { ...headersOf(receipt), "content-type": type } });
 

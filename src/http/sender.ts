@@ -33,7 +33,7 @@ export async function senderOf(
 }
 
 export interface BodySender extends Sender {
-  /** Of those who could not pay: what they have read for nothing. */
+  /** For senders who could not pay: what was read for them without payment. */
   readonly read: BytesTaken | null;
 }
 

@@ -10,7 +10,7 @@ export interface CountedLimit {
   readonly kind: "day" | "month" | "budget" | "run";
   /** The lineage of a key, the id of a budget, or the name of a run. */
   readonly subject: string;
-  /** Of a budget, its window; of a run, when it started. */
+  /** A budget's window; a run's start. */
   readonly period: string;
   /** Whether it is the counter of one value of a tag. */
   readonly isValue: boolean;

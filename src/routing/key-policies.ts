@@ -20,7 +20,7 @@ export function permittedModels(policy: KeyPolicy, models: Catalog["models"]): M
   return permitted;
 }
 
-/** Of a free route. */
+/** For a free route. */
 export const NO_PRICE: RouteRates = { input: 0, output: 0 };
 
 /** Why no route of a model is left; each rule is held against what those before it left. */

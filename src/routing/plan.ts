@@ -196,7 +196,7 @@ const withChanges = (
 ): readonly Candidate[] =>
   changes === undefined ? candidates : candidates.map((candidate) => ({ ...candidate, changes }));
 
-/** Of a name that is known. */
+/** For a name that is known. */
 function candidatesOf(
   name: string,
   query: RouteQuery,

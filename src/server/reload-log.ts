@@ -48,7 +48,7 @@ const viewOf = (config: Config): ConfigFields => configView(config, linksOf(conf
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** Of hosts and models, the ids of those that the other does not have in the same words. */
+/** Ids of hosts and models that the other does not have in the same words. */
 const picked = (names: readonly string[], fields: ConfigFields, other: ConfigFields): ChangedFields =>
   Object.fromEntries(names.map((name) => [name, shownValue(fields[name], other[name])]));
 

@@ -87,12 +87,12 @@ export function openWorkerFolder(
   };
 }
 
-/** Of the workers of one data folder, by their numbers from 1. */
+/** The folder of a worker of one data folder, by its number from 1. */
 export const workerFolderPath = (folder: string, number: number): string => join(folder, `worker-${number}`);
 
 const WORKER_FOLDER = /^worker-(\d+)$/;
 
-/** Of those that have been a node. */
+/** The numbers of workers that have been a node. */
 export const workerNumbers = (folder: string): number[] =>
   readdirSync(folder)
     .flatMap((name) => WORKER_FOLDER.exec(name)?.[1] ?? [])
@@ -282,7 +282,7 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
   chmodSync(path, 0o600);
 }
 
-/** Of the address of a socket, on every system. */
+/** Longest address of a socket, on every system. */
 const MAX_PATH_BYTES = 103;
 
 /**

@@ -138,7 +138,7 @@ export interface MetricSources {
   };
   /** The version of the store's tables. */
   readonly schema: number;
-  /** Of the store. */
+  /** Metrics of the store. */
   figures(): readonly Figure[];
   /** Request log lines and traces that were dropped. */
   dropped(): Readonly<Record<string, number>>;

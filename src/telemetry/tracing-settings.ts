@@ -63,7 +63,7 @@ export interface MetricExportSettings extends OtlpTarget {
 export interface TracingSettings extends OtlpTarget {
   /** Whether a client that is in a trace decides for the gateway too. */
   readonly asksParent: boolean;
-  /** Of the other requests, this part is recorded. */
+  /** The part of the other requests that is recorded. */
   readonly ratio: number;
   /** Between two batches. */
   readonly delayMs: number;

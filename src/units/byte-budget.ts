@@ -4,7 +4,7 @@ import { FairQueue } from "./fair-queue.ts";
 
 /**
  * Memory for large request bodies, taken before a body is read and released once its answer has started. Bodies
- * for which there is no room wait unread in their clients' sockets. Those of senders who could not pay for them
+ * for which there is no room wait unread in their clients' sockets. Bodies of senders who could not pay for them
  * have a quarter of it at most, and wait behind the others: senders who pay find room, however many others send.
  */
 export class ByteBudget {

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Requests that wait for something scarce: a bounded number, each for a bounded time. Those who share a turn
+ * Requests that wait for something scarce: a bounded number, each for a bounded time. Requests that share a turn
  * (a key, a balance, a network) take turns with the others, so that a key with a thousand requests in the queue
  * does not keep the others waiting. A lower rank goes first: nobody of rank 1 gets a slot while one of rank 0
  * waits. When the queue is full, the newest request of those with the most, of the highest rank, makes room for

@@ -42,7 +42,7 @@ export class Draft {
   readonly settings: Record<string, unknown> = {};
   /** `place: why`, of what is not carried at all. */
   readonly leftOut: string[] = [];
-  /** Of what is carried otherwise than it was. */
+  /** Notes on settings that are carried over in another form. */
   readonly notes: string[] = [];
   private hosts: HostRow[] = [];
   private readonly uses: Use[] = [];

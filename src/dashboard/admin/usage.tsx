@@ -170,7 +170,7 @@ const BEFORE: Record<Period, string> = {
   month: "the 30 days before",
 };
 
-/** Of the cost, over the period before. */
+/** Growth of the cost over the period before. */
 function changeOf({ cost_usd, cost_before_usd: before }: ComparedSum): string {
   if (before === null || (before === 0 && cost_usd === 0)) return "–";
   if (before === 0) return "new";

@@ -83,7 +83,7 @@ interface BudgetDialogProps extends DialogEnds {
   /** Null for a new one. */
   readonly of: BudgetAnswer | null;
   readonly api: Api;
-  /** Of the list that it is in. */
+  /** The path of its list. */
   readonly path: string;
   readonly canDelete?: boolean;
 }

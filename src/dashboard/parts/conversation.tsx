@@ -141,7 +141,7 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
   );
 }
 
-/** Of more models than that, one is searched for. */
+/** With more models than that, the user searches for one. */
 const MANY = 20;
 
 interface ConversationProps {

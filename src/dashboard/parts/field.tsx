@@ -51,7 +51,7 @@ interface ActionFormProps extends Omit<FormProps, "onSubmit"> {
   readonly action: Action;
   readonly submit: string;
   readonly variant?: ButtonVariant;
-  /** Of another action, which one of the other buttons begins. */
+  /** The error of another action, which one of the other buttons starts. */
   readonly error?: unknown;
   readonly buttons?: ComponentChildren;
   /** Beneath the buttons. */

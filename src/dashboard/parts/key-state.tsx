@@ -28,7 +28,7 @@ export function useKeyNames(
   return names;
 }
 
-/** Of all of these keys; those that are there no more are called by their ids. */
+/** Reads the names of all of these keys; keys that no longer exist are called by their ids. */
 export async function readKeyNames(
   api: Api,
   path: string,

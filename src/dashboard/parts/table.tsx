@@ -8,7 +8,7 @@ export type Column<Row> = readonly [
   sort?: ColumnSort,
 ];
 
-/** Of a column that the rows can be ordered by, the most first. */
+/** For a column that the rows can be ordered by, the most first. */
 interface ColumnSort {
   readonly isBy: boolean;
   readonly onSort: () => void;

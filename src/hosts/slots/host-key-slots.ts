@@ -91,7 +91,7 @@ export class HostKeySlots {
     }));
   }
 
-  /** Those that are neither retired nor rest; else those that rest; else all, at the pace of the host's circuit. */
+  /** Keys that are neither retired nor rest; else keys that rest; else all, at the pace of the host's circuit. */
   private able(model: string, nowMs: number): readonly KeyState[] {
     const known = this.inOrder.filter(({ isRetired }) => !isRetired);
     const rested = known.filter((state) => state.restMs(model, nowMs) === 0);

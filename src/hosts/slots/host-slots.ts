@@ -117,7 +117,7 @@ export interface KeySharing {
 }
 
 const ALONE: KeySharing = { processes: 1, onRetired() {} };
-/** Of a host with one key. */
+/** For a host with one key. */
 const ANY: KeyRequest = { conversation: null, model: "", tokens: 0 };
 
 /** How many requests a host has, may have, and has waiting. */
@@ -128,7 +128,7 @@ export interface HostLoad {
   readonly waiting: number;
   /** How many processes give it less than its limit, because it was overloaded. */
   readonly cut: number;
-  /** Of a host with several keys. */
+  /** For a host with several keys. */
   readonly keys?: readonly KeyLoad[];
 }
 

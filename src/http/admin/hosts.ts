@@ -82,7 +82,7 @@ function stateOf(routes: readonly RouteAnswer[]): HostAnswer["state"] {
   return routes.some(isWell) ? "degraded" : "unproven";
 }
 
-/** Of the routes that fail now, when the first began to. */
+/** When the first of the routes that fail now started to. */
 function failingSince(routes: readonly RouteAnswer[]): string | null {
   const starts = routes.flatMap((route) =>
     isWell(route) || route.last_failure === null ? [] : [route.last_failure.since],

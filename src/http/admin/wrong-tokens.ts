@@ -70,7 +70,7 @@ interface Guesser {
 }
 
 const INTERVAL_MS = 60_000;
-/** Of a network within an hour: people mistype, and paste the wrong secret. */
+/** Wrong tokens of a network within an hour: people mistype, and paste the wrong secret. */
 const SLIPS = 10;
 const DELAY_MS = 1_000;
 const MAX_DELAYED_OF_ONE = 16;

@@ -145,7 +145,7 @@ export async function keysPage(balances: readonly BalanceId[], query: KeysQuery,
   return pageOfKeys(keys, limit, deps);
 }
 
-/** Of rows of which one more was asked for than there may be on a page. */
+/** A page of rows, of which one more was requested than fits on it. */
 function pageOfKeys(keys: readonly Key[], limit: number, { keyDeps, ledger }: HttpDeps) {
   const now = keyDeps.clock.now();
   return page(keys, limit, (key) => usedKeyView(key, now, ledger));

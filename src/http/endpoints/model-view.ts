@@ -10,7 +10,7 @@ export interface NamedModel {
   readonly name: string;
   readonly contextLength: number;
   readonly maxOutputTokens: number;
-  /** Of all that may serve it; none where nothing is charged. */
+  /** Prices of all hosts that may serve it; none where nothing is charged. */
   readonly prices: readonly Price[];
   /** What prompts may hold. */
   readonly inputs: readonly Modality[];
@@ -34,7 +34,7 @@ export function namedModel(model: Model, routeState: RouteAvailability): NamedMo
   };
 }
 
-/** Of several that may serve: what holds whichever of them does. */
+/** With several that may serve: what holds for each of them. */
 export function together(id: string, all: readonly NamedModel[], costsNothing: boolean): NamedModel {
   const [first, ...others] = all;
   return {

@@ -11,7 +11,7 @@ import type { KeyId } from "../../units/id.ts";
  * making, and as much for the turns that it waits for.
  */
 export class OpenSockets {
-  /** Of who pays, and of everybody else. */
+  /** `memory` is for senders who pay, `unpaidMemory` for everybody else. */
   readonly memory = new ConversationMemory(MEMORY_BYTES);
   readonly unpaidMemory = new ConversationMemory(UNPAID_MEMORY_BYTES);
   private readonly connections = new Set<OpenConnection>();
@@ -37,7 +37,7 @@ export class OpenSockets {
     return this.connections.size;
   }
 
-  /** Of the conversations that they may continue. */
+  /** Bytes of the conversations that they may continue. */
   get bytes(): number {
     return this.memory.bytes + this.unpaidMemory.bytes;
   }

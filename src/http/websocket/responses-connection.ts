@@ -31,7 +31,7 @@ export class ResponsesConnection {
   private readonly leaving = new AbortController();
   private readonly lanes: Lanes;
   private readonly waiting: WaitingTurn[] = [];
-  /** Of turns that wait or are under way. */
+  /** Bytes of turns that wait or are under way. */
   private turnBytes = 0;
   /** Lanes with a turn under way. */
   private readonly busy = new Set<string | null>();
@@ -296,7 +296,7 @@ const MAX_WAITING = 64;
 const SILENT_MS = 120_000;
 /** Between turns: tools may run that long, and people think. */
 const IDLE_MS = 1_800_000;
-/** Of who pays nothing, and before the first message: one that is never finished looks like none. */
+/** For senders who pay nothing, and before the first message: one that is never finished looks like none. */
 const SHORT_IDLE_MS = 120_000;
 /** Larger input is parsed once, where all requests are. */
 const MAX_CHECKED_BYTES = 1_048_576;

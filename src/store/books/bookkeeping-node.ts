@@ -303,7 +303,7 @@ const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants,
 
 const TEND_MS = 250;
 const POLL_MS = 1_000;
-/** Of `TEND_MS`. */
+/** In units of `TEND_MS`. */
 const IDLE_EVERY = 40;
 
 /** What the metrics tell of a node. */

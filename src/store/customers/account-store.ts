@@ -218,7 +218,7 @@ export class SqlAccountStore implements AccountStore {
     return account;
   }
 
-  /** Of balances that nothing else of the change has read. */
+  /** Reads the versions of balances that nothing else of the change has read. */
   private async readVersions(balances: readonly BalanceId[], { balances: read }: ReadRows): Promise<void> {
     const rows = await this.db.read<{ id: BalanceId; version: number }>`
       SELECT id, version FROM balances WHERE id IN ${this.db.among(balances)}`;
@@ -409,7 +409,7 @@ const CLAIMED_AT = sql`CASE WHEN setup_key IS NOT NULL THEN coalesce(claimed_at,
 
 /** Anybody may claim for an address; of more claims than these, the newest are read. */
 const MAX_CLAIMS = 100;
-/** Of one account; a further sign-in ends the oldest. */
+/** Sessions of one account; a further sign-in ends the oldest. */
 const MAX_SESSIONS = 50;
 /** SQLite knows no OFFSET without a LIMIT. */
 const MANY = 1_000_000;

@@ -192,7 +192,7 @@ export class SqlEventReader implements EventReader {
     return row !== undefined;
   }
 
-  /** Those that wait are found by their endpoints, in the order of their table. */
+  /** Waiting events are found by their endpoints, in the order of their table. */
   private deliveriesOf(events: readonly RecordedEvent[], isOwners: boolean): SqlPart {
     const found = this.db.table(
       events.map(({ id, at, balanceId }) => ({ id, at, balance: balanceId })),

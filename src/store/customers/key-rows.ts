@@ -21,7 +21,7 @@ export const keyFromRow = (row: KeyRow): Key => ({
   policy: row.policy === null ? null : JSON.parse(row.policy),
 });
 
-/** Of one that is to be revoked. */
+/** For a key that is to be revoked. */
 export const revokedFromRow = (row: KeyRow): Key => ({ ...keyFromRow(row), state: "revoked" });
 
 /** The key as a row of its table. */

@@ -270,7 +270,7 @@ export class SqlKeyStore implements KeyStore {
     const unchanged = seen === null ? null : decide(seen, NO_OTHERS);
     if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
     return this.db.change<RunChange | Refusal>(`${balance}/${name}`, async () => {
-      // The run's own row, and not its balance's: a fleet starts hundreds at once. Of two that start the same run, one
+      // The run's own row, and not its balance's: a fleet starts hundreds at once. If two start the same run, one
       // finds it there when it is decided again; and as many more than the most may start as commit in one moment.
       const known = await versionedRun(this.db, balance, name);
       const decided = decide(
@@ -395,7 +395,7 @@ export class SqlKeyStore implements KeyStore {
     return rows.map(({ reason }) => reason);
   }
 
-  /** Those that stand once this suspension, or lifting, is recorded. */
+  /** The reasons that stand once this suspension, or lifting, is recorded. */
   private async reasonsAfter({ subject, reason, lifted, by }: SuspensionRecord): Promise<SuspensionReason[]> {
     const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
     const rows = await this.db.read<{ reason: SuspensionReason; stands: boolean | 0 | 1 }>`
@@ -494,7 +494,7 @@ function changedKeyEvents(before: Key, { key, successor, ended }: ChangedKey, at
 
 const insertKey = (key: Key): CommitStatement => changesOne(sql`INSERT INTO keys ${inserted(rowOf(key))}`);
 
-/** Of several reasons, the gravest is shown. */
+/** Shows the gravest of several reasons. */
 const gravest = (reasons: readonly SuspensionReason[]): SuspensionReason | null =>
   GRAVEST.find((reason) => reasons.includes(reason)) ?? null;
 

@@ -129,7 +129,7 @@ interface BoundedSweep {
   readonly next: BalanceCursor | null;
 }
 
-/** Of the first that may lose keys: how many ends each has, up to one more than are looked at. */
+/** For the first balances that may lose keys: how many ends each has, up to one more than are read. */
 async function endCounts(
   db: Database,
   rows: readonly SweptBalance[],

@@ -30,7 +30,7 @@ import {
 } from "../database/database.ts";
 import { loggingWebhook } from "./logged-fields.ts";
 
-/** Events that wait for the endpoints of one table. Of several processes, the one that puts an endpoint off sends to it. */
+/** Events that wait for the endpoints of one table. With several processes, the one that puts an endpoint off sends to it. */
 abstract class SqlDeliveryQueue implements DeliveryQueue {
   private readonly webhooks: SqlPart;
   private readonly deliveries: SqlPart;
@@ -322,7 +322,7 @@ const ownFromRow = ({ kinds, secrets, ...row }: OwnWebhookRow): OwnWebhook => ({
   secrets: secrets === "" ? [] : secrets.split(" "),
 });
 
-/** Those that are given. */
+/** The ones that are given. */
 function columnsOf(change: OwnWebhookChange): Readonly<Record<string, string | number | null>> {
   const { url, kinds, secrets, overlapUntil, failures, problem, pausedAt, dueAt } = change;
   const columns = {

@@ -207,7 +207,7 @@ export const changes = (rows: number, part: SqlPart): Expected => ({ part, rows 
 export const changesOne = (part: SqlPart): Expected => changes(1, part);
 export const finds = (rows: number, part: SqlPart): Expected => ({ part, rows, finds: true });
 
-/** Of a row that people change. */
+/** For a row that people change. */
 export interface VersionedRow {
   readonly id: string;
   readonly version: number;

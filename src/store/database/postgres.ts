@@ -299,7 +299,7 @@ const PROBE_CHANNEL = "gateway_nothing";
  * each other.
  */
 export async function migratePostgres(postgres: Postgres): Promise<void> {
-  // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next
+  // If nodes create the table at once, some lose in the catalogue; if it is not there, the next
   // statement says so.
   await postgres
     .query(

@@ -231,7 +231,7 @@ const LOOP_MS = 0.5;
 /** When this many lines wait, the loop has enough else to do in the meantime. */
 const MANY_LINES = 16;
 const LAST_EIGHT = 0xff;
-/** Of the last eight. */
+/** Slow ones among the last eight. */
 const MANY_SLOW = 4;
 /** As if the last two had been slow: after a pause, two more are enough to leave again. */
 const BACK = 0b11;

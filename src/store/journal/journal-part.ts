@@ -4,7 +4,7 @@ import { parseTerminal } from "../../ledger/record.ts";
 import { fileName, type Unapplied } from "./journal.ts";
 import { readLines } from "./lines.ts";
 
-/** Of a journal file: what is behind `from`, up to the end of the line at `to`. */
+/** The part of a journal file behind `from`, up to the end of the line at `to`. */
 export interface JournalPart {
   readonly file: number;
   readonly from: number;

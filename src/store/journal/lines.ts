@@ -80,7 +80,7 @@ export interface JournalLine {
 }
 
 /**
- * The lines of this file that are whole behind `from`, where reading stopped. Those that the disk had confirmed
+ * The lines of this file that are whole behind `from`, where reading stopped. Lines that the disk had confirmed
  * are read. The others may be of a write that was never acknowledged, or was taken back.
  */
 export function linesBehind(bytes: Uint8Array, from: number, file: number): LinesBehind {

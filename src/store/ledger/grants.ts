@@ -239,7 +239,7 @@ function limitsOf(db: Database, counters: readonly CounterId[]): CounterLimits {
           const own = rows.filter(
             (row) => row.kind === kind && row.subject === subject && (window === "" || window === row.period),
           );
-          // Of a chain of keys, the highest limit counts.
+          // The highest limit of a chain of keys counts.
           return own.length === 0
             ? []
             : [[counter, Math.max(...own.map(({ amount }) => amount ?? MAX_NANO_USD))] as const];
@@ -259,7 +259,7 @@ interface LimitSubject {
   readonly counter: CounterId;
   readonly kind: LimitKind;
   readonly subject: string;
-  /** Of a budget, which is counted in all windows, while its cap is that of one; empty for others. */
+  /** A budget's window, because it is counted in all while its cap is for one; empty for others. */
   readonly window: string;
 }
 

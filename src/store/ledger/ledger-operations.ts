@@ -113,7 +113,7 @@ interface OpenTierUse extends Pick<HeldAmount, "heldAt"> {
   readonly used: number;
 }
 
-/** Of a run; what is spent of calls, and held, is a number of them. */
+/** For a run; spent and held calls are numbers of them. */
 export interface RunUse {
   readonly run: StoredRun;
   readonly spending: CounterUse;

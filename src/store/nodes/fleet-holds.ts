@@ -110,7 +110,7 @@ interface HeldElsewhere {
 }
 
 class OpenQuestion {
-  /** Those that are waited for; null until they are known. */
+  /** Nodes whose answers are awaited; null until they are known. */
   awaited: readonly string[] | null = null;
   readonly answers = new Map<string, readonly number[]>();
 

@@ -62,7 +62,7 @@ export interface NodeReport {
   readonly state: "alive" | "silent" | "left";
   readonly leaseUntil: EpochMs;
   readonly epoch: number;
-  /** Of balances: granted, and not shipped as spent. */
+  /** For balances: granted, and not shipped as spent. */
   readonly reserved: NanoUsd;
 }
 

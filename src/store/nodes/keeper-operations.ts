@@ -19,7 +19,7 @@ export interface KeeperOperations
     Pick<ShippedEnds, "ship" | "forgetReachedBefore"> {
   lastEpoch(node: string): Promise<number | null>;
   join(node: string): Promise<{ epoch: number; seen: number }>;
-  /** Of one node; in the order in which they are answered. */
+  /** For one node; in the order in which they are answered. */
   settle(statements: readonly Statement[]): Promise<readonly Grant[]>;
   /**
    * Books the ends in the node's journal, which is in this folder, up to these places in its files. False, and nothing is
@@ -102,7 +102,7 @@ export class FrameReader {
     return messages;
   }
 
-  /** Of the first frame, its length included; null while that is not here. */
+  /** Bytes of the first frame, its length included; null while that is not here. */
   private nextSize(): number | null {
     if (this.bytes < LENGTH_BYTES) return null;
     if (this.pieces[0]!.length < LENGTH_BYTES) this.pieces = [Buffer.concat(this.pieces)];

@@ -146,7 +146,7 @@ export class PostgresRegistry implements Registry {
   }
 
   /**
-   * Of a node that can commit nothing any more. Two may be at it at once, and one may go on where another
+   * Ends the streams of a node that can commit nothing any more. Two may be at it at once, and one may go on where another
    * died.
    */
   private async endOrphanedStreams(name: string): Promise<"closed"> {

@@ -7,7 +7,7 @@ import {
 } from "../../payments/gas-line.ts";
 import { assigned, changesOne, type Database, finds, inserted, sql, verbatim } from "../database/database.ts";
 
-/** Nonces of gas accounts. Those of one account are taken one after another. */
+/** Nonces of gas accounts. One account's nonces are taken one after another. */
 export class SqlGasLineStore implements GasLineStore {
   constructor(private readonly db: Database) {}
 
@@ -23,7 +23,7 @@ export class SqlGasLineStore implements GasLineStore {
       if (nonce !== row.nonce) return { result: { kind: "another", nonce } };
       const { chainId: chain_id, address } = account;
       const values = { chain_id, account: address, nonce, ...written(row), created_at: row.createdAt };
-      // Of two that take the same nonce, or take one each for the same payment, one finds the other's.
+      // If two take the same nonce, or one each for the same payment, one finds the other's.
       const taken = sql`SELECT nonce FROM gas_nonces WHERE ${of(account)} AND nonce >= ${mined}`;
       return {
         result: { kind: "taken" },

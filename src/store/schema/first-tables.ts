@@ -278,7 +278,7 @@ export const FIRST_IN_SQLITE = `
   CREATE TABLE keeper (one INTEGER PRIMARY KEY CHECK (one = 1), lives INTEGER NOT NULL) STRICT;
 `;
 
-/** Those of PostgreSQL, whose leases alone are in its own time, because they are compared with nothing else. */
+/** PostgreSQL's tables, whose leases alone are in its own time, because they are compared with nothing else. */
 export const FIRST_IN_POSTGRES = `
   CREATE TABLE budgets (
     id TEXT PRIMARY KEY,

@@ -18,9 +18,9 @@ export interface Spending {
   readonly models: SpendingRanking;
   /** Requests that no host answered are in none of these. */
   readonly hosts: SpendingRanking;
-  /** Of the balances that are listed, by id. */
+  /** Owners of the balances that are listed, by id. */
   readonly owners: ReadonlyMap<string, BalanceOwner>;
-  /** Of the keys that are listed, by id. */
+  /** Labels of the keys that are listed, by id. */
   readonly keyLabels: ReadonlyMap<string, KeyLabel>;
   /** False where receipts of the period before are not all there: `beforeNano` is 0 then. */
   readonly compared: boolean;
@@ -72,7 +72,7 @@ export interface SpendingScope {
 
 /** Receipts that have all of these in common, added up. */
 export interface SpendingGroup {
-  /** Of its stretch of time; null for those of the period before. */
+  /** Start of its stretch of time; null for the period before. */
   readonly start: number | null;
   readonly balanceId: string;
   readonly keyId: string;

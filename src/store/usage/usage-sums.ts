@@ -15,7 +15,7 @@ export interface UsageSums {
   readonly hosts: readonly HostSum[];
   /** By value of the tag that was named, the most expensive first; null for receipts without it. */
   readonly tagValues: readonly TagSum[];
-  /** Of values beyond those; null where there are none. */
+  /** Sum of values beyond those; null where there are none. */
   readonly otherTagValues: Sum | null;
   /** True when there were more receipts than are looked at: the oldest are left out. */
   readonly truncated: boolean;

@@ -24,7 +24,7 @@ export class UsageReader {
     return this.query<UsageSums>({ kind: "sums", of });
   }
 
-  /** Of everybody; may take seconds. Null when too much is being asked at once. */
+  /** Everybody's spending; may take seconds. Null when too many questions wait. */
   spending(of: SpendingScope): Promise<Spending | null> {
     return this.query<Spending>({ kind: "spending", of });
   }
@@ -77,7 +77,7 @@ export interface UsageScope {
   /** Null for those of any run, or none. */
   readonly run?: string | null;
   readonly since: EpochMs;
-  /** Those before then; all where it is not named, or null. */
+  /** Receipts before then; all where it is not named, or null. */
   readonly until?: EpochMs | null;
   readonly stretchMs: number;
   /** What a stretch is split by; by model unless named. */

@@ -5,7 +5,7 @@ import { JsonCursor } from "../json/json-cursor.ts";
 /**
  * A request for a Messages host with marks for its cache (Anthropic, "Prompt caching"), which caches nothing without:
  * behind the tools, behind the instructions, and at the end of the last two turns of the user, so that the next
- * turn finds what this one writes even where more blocks lie between them than the host looks back over. Those are the
+ * turn finds what this one writes even where more blocks lie between them than the host looks back over. These are the
  * four that Anthropic allows. A mark costs nothing itself, and one on a prefix that is too short is ignored. Clients that
  * set marks of their own know better: their request stays as it is, and so does one that cannot be read.
  */
@@ -23,7 +23,7 @@ export function withCacheMarks(body: Uint8Array, retention: "5m" | "1h" = "5m"):
   return edits.applyTo(body);
 }
 
-/** Of a member or a value; text that is marked becomes a list of one block. */
+/** On a member or a value; text that is marked becomes a list of one block. */
 const OWN_MARK = Buffer.from('"cache_control"');
 const MARKS = {
   "5m": Buffer.from(',"cache_control":{"type":"ephemeral"}'),

@@ -49,7 +49,7 @@ function standsInWhole(json: Json, mayNamePrompt: boolean): string | null {
   return isPresent(google?.cached_content) ? "extra_body.google.cached_content" : null;
 }
 
-/** Of OpenAI, Anthropic, Azure (“On your data”), OpenRouter and LiteLLM. */
+/** Ids of OpenAI, Anthropic, Azure (“On your data”), OpenRouter and LiteLLM. */
 export const REFERRING: readonly string[] = [
   "prompt_id",
   "preset",

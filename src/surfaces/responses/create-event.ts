@@ -21,7 +21,7 @@ export interface CreateEvent {
   readonly items: Uint8Array;
   /** All other members, as they came. */
   readonly members: readonly Uint8Array[];
-  /** Of all that is kept of it. */
+  /** Bytes of all that is kept of it. */
   readonly bytes: number;
 }
 

@@ -3,7 +3,7 @@ import { named, type Story, unnamed } from "./transcript.ts";
 
 /**
  * Hosts that do what no document says, and yet was seen. Some can be understood all the same; the others are
- * `broken`, and a client that was told halfSaid an answer must learn so.
+ * `broken`, and a client that received half an answer must learn so.
  */
 export interface Sickness {
   readonly host: SurfaceName;

@@ -15,7 +15,7 @@ export function standingOf({ amount }: Payment, order: CardOrder, checkout: Chec
   const gone = refunded + goneByDisputes(checkout);
   const isDisputed = isOpen || isLost;
   const isCredit = order.isAccepted && !isReturned(order, checkout);
-  // Of a charge that was refunded in part, a bank may take all: no more than the credit can be gone.
+  // A bank may take all of a charge that was refunded in part: no more than the credit can be gone.
   const shouldBe = isCredit ? (Math.max(0, amount - nanoOf(gone as Cents)) as NanoUsd) : ZERO_USD;
   if (isOpen) return { shouldBe, isDisputed, state: "disputed", reason: IS_DISPUTED };
   if (isLost) return { shouldBe, isDisputed, state: "charged_back", reason: IS_LOST };

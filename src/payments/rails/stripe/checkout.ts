@@ -28,7 +28,7 @@ export interface Checkout {
 export interface CheckoutDispute {
   readonly id: string;
   readonly outcome: "open" | "lost" | "won";
-  /** Of the charge, which may be a part of it. */
+  /** The disputed part of the charge, or all of it. */
   readonly amount: Cents;
 }
 

@@ -197,7 +197,7 @@ class ViemChain {
     return [...new Set(logs.map(({ transactionHash }) => transactionHash))];
   }
 
-  /** Of the account, in wei. */
+  /** The account's balance, in wei. */
   gasOf(address: Address): Promise<bigint> {
     return this.client.getBalance({ address });
   }

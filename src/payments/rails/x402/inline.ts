@@ -216,7 +216,7 @@ const waitsForOperator = ({ id, reason }: Payment): Refusal =>
 /** The operator is a person. */
 const HELD_S = 3_600;
 
-/** Of one balance; each is held in memory meanwhile. */
+/** Waiting requests of one balance; each is held in memory meanwhile. */
 export const MAX_IN_LINE = 64;
 
 const lineIsFull = (): Refusal =>

@@ -35,7 +35,7 @@ export const orderOf = ({ order }: Pick<Payment, "order">): X402Order => JSON.pa
 export interface Sight {
   readonly head: ChainHead;
   readonly movement: Movement;
-  /** Of a transfer that was made: whether this store had it carried out. Null: that cannot be found out now. */
+  /** Whether this store had the transfer carried out. Null: that cannot be found out now. */
   readonly isOurs: boolean | null;
   /** Nobody had used the authorization in the last final block. */
   readonly isUnusedAtFinality: boolean;

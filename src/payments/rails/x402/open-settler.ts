@@ -49,7 +49,7 @@ function facilitator(address: string, { waitMs }: X402Network, clock: Pick<Clock
       return hint ?? lost("no answer in time");
     },
     // What it says that it did not do, or did by another transaction, somebody else did: perhaps the same service for
-    // another store. Of a lost answer, the account that sent the transaction is all that is left to tell by.
+    // another store. After a lost answer, only the account that sent the transaction shows which.
     hasSent: async (sender, isAnswerLost) => isAnswerLost && signerIsListed(address, sender, waitMs),
   };
 }

@@ -38,7 +38,7 @@ export class Sanctions {
     if (this.config.list !== null) await this.current(this.config.list).catch(() => {});
   }
 
-  /** Of the list as last read: no address and no age while it is unreadable; null where none is configured. */
+  /** The list as last read: no address and no age while it is unreadable; null where none is configured. */
   figures(): SanctionsFigures | null {
     if (this.config.list === null) return null;
     if (this.listed === null) return { addresses: 0, ageS: null };

@@ -569,7 +569,7 @@ export interface TakeOrder {
   readonly amount: NanoUsd;
   readonly isInline: boolean;
   readonly idempotencyKey: string | null;
-  /** Of `standsForOwner`: the balance is suspended if the payer is on a sanctions list. */
+  /** From `standsForOwner`: the balance is suspended if the payer is on a sanctions list. */
   readonly isOwners: boolean;
   readonly caps: readonly PaymentCap[];
 }
@@ -623,7 +623,7 @@ const NOT_SUSPENDED =
 
 type MovedTransfer = Extract<Movement, { kind: "moved" }>;
 
-/** Of a payment that is not recorded yet; `refusal` says why its transfer would not be carried out. */
+/** For a payment that is not recorded yet; `refusal` says why its transfer would not be carried out. */
 interface Checked {
   readonly head: ChainHead;
   readonly refusal: string | null;
@@ -638,7 +638,7 @@ const EARLIER_BLOCKS = 2_000;
 const NO_CAPS: readonly PaymentCap[] = [];
 const WATCHED_UNUSED: CountCap = { of: "unused", most: 16 };
 
-/** Of a balance, among which one is looked for that was not answered, or is under way. */
+/** Payments of a balance that are searched for one that was not answered, or is under way. */
 const MAX_RECENT = 64;
 /** After the last change of a payment, the same order again is taken for a repeated call for so long. */
 const REPEATS_MS = 600_000;
