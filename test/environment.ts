@@ -1,5 +1,5 @@
 /**
- * For processes that tests start: nothing of whoever runs the tests, whose providers' keys must not become
+ * For processes that tests start: nothing from the caller's environment, whose providers' keys must not become
  * hosts, nor their gateway be asked. Bun would read the keys again from a `.env` in the folder.
  */
 export function cleanEnvironment(): Record<string, string> {

@@ -14,7 +14,7 @@ export interface Peer {
 
 export interface Installed {
   readonly version: string;
-  /** Its settings and what it does besides relaying, for whoever reads the results. */
+  /** Its settings and what it does besides relaying, for readers of the results. */
   readonly settings: string;
   /** How many streams it is given at most in a load, where more would only measure its queue. */
   readonly streams?: number;

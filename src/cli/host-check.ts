@@ -21,7 +21,7 @@ export async function checkKeys(
 
 /**
  * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and
- * which all three languages' hosts have, or for what only a good key is told. Where the list comes, `models`
+ * which all three languages' hosts have, or for what only a good key may read. Where the list comes, `models`
  * that it does not name are doubted: their rows may have a mistake in them.
  */
 async function checkHost(

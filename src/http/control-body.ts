@@ -9,7 +9,7 @@ import { inTime } from "./slow-body.ts";
  * Reads the body of a request without a prompt, as JSON; refused when it is none. An empty one counts as
  * `{}`. Many of these are read before it is known who sends them. So what is larger than anything that makes
  * sense here is read only into a room of its own, `deps.controlBodies`, which prompts do not share, and
- * nobody waits for it: prompts, and small bodies, go on however many large ones come. Whoever sends one slowly
+ * nobody waits for it: prompts, and small bodies, go on however many large ones come. A client that sends one slowly
  * loses the room.
  */
 export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promise<unknown> {

@@ -49,7 +49,7 @@ export class HttpExchange implements ClientConnection {
   }
 
   /**
-   * The client has to take bytes or send its next request. Whoever calls `gatewaysTurn` must call this when
+   * The client has to take bytes or send its next request. A caller of `gatewaysTurn` must call this when
    * done.
    */
   clientsTurn(): void {

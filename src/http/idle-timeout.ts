@@ -3,8 +3,8 @@ import type { Clock } from "../units/clock.ts";
 /**
  * Decides whose silence counts. While a client should be sending its request or taking its answer, the server
  * drops it after `seconds` of silence. While the client waits for the gateway, which has deadlines of its
- * own, it may be silent for as long as that takes. Most answers come long before this matters, so the server
- * is told only about those that do not.
+ * own, it may be silent for as long as that takes. Most answers come long before this matters, so only those
+ * that do not are reported to the server.
  */
 export class IdleTimeout {
   private readonly waiting = new Set<ClientConnection>();

@@ -292,8 +292,8 @@ const MAX_DEPTH = 128;
 const CURSOR = new JsonCursor(MAX_DEPTH);
 
 /**
- * Looks through the members of what a client sent, as far as the cursor can. Members in `names` must mean the same to
- * whoever reads them, so each may appear only once, and without escapes in its name.
+ * Looks through the members of what a client sent, as far as the cursor can. Members in `names` must mean the same to all
+ * readers, so each may appear only once, and without escapes in its name.
  */
 export function visitMembers(
   sent: Uint8Array,

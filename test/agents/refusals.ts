@@ -153,7 +153,7 @@ interface Agent {
 
 const TASK = "Say hello.";
 
-/** It takes every refusal but a 429 for a broken stream and tries six times; on a 429 it waits as long as it is told to. */
+/** It takes every refusal but a 429 for a broken stream and tries six times; on a 429 it waits as long as the header says. */
 const CODEX = {
   "wrong key": 20_000,
   "revoked key": 20_000,

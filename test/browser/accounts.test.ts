@@ -102,7 +102,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     expect(await visitor.button("Sign in here").count()).toBe(1);
   });
 
-  test("a link is mailed to whoever asks, and signing out ends the session", async () => {
+  test("a link is mailed on request, and signing out ends the session", async () => {
     const visitor = await Visitor.arrive(browser, gateway.url);
     await visitor.goto("/dashboard");
     await visitor.field("Email").fill("kim@example.com");
@@ -125,7 +125,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  test("a session that ended elsewhere makes no key that nobody owns: its owner is told, and can sign in again", async () => {
+  test("a session that ended elsewhere makes no key that nobody owns: its owner sees that, and can sign in again", async () => {
     const owner = await Visitor.arrive(browser, gateway.url);
     await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
     await owner.goto(`/dashboard${mailedLink()}`);

@@ -78,7 +78,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     expect((await chat("sim/echo")).status).toBe(200);
   });
 
-  test("takes an amount back, is told when it is too much, and then takes all that is left", async () => {
+  test("takes an amount back, sees an error when it is too much, and then takes all that is left", async () => {
     await gateway.credit(customer.balance_id, 1_000);
     await operator.page.reload();
     await operator.button("Take credit back").click();
@@ -148,7 +148,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     expect(operator.page.url()).toEndWith(`#/keys/${customer.id}`);
   });
 
-  test("is told that nobody has signed in with an address", async () => {
+  test("learns that nobody has signed in with an address", async () => {
     await operator.link("Balances").click();
     await operator.field("Find").fill("nobody@example.com");
     await operator.button("Open").click();
@@ -170,7 +170,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await gateway.admin(`/admin/accounts/${customer.balance_id}/unsuspend`, {});
   });
 
-  test("suspends, with a reason that the customer is told, and lifts it", async () => {
+  test("suspends, with a reason that the customer sees, and lifts it", async () => {
     await operator.button("Suspend").click();
     await operator.field("Reason").selectOption("chargeback");
     await operator.field("Note").fill("case 12");
@@ -231,7 +231,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     expect(operator.page.url()).toEndWith(`#/keys/${customer.id}`);
   });
 
-  test("is told how much a list leaves out, and is shown it", async () => {
+  test("sees how much a list leaves out, and the rest", async () => {
     const keys = Array.from({ length: 11 }, () => gateway.key(1));
     for (const { key } of await Promise.all(keys)) await gateway.chat(key, { model: "sim/echo" });
     await operator.link("Usage").click();
@@ -242,7 +242,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     expect(await balances.getByText("more", { exact: false }).count()).toBe(0);
   });
 
-  test("reads why usage cannot be told, and tries again", async () => {
+  test("reads why usage cannot be shown, and tries again", async () => {
     const error = { message: "Too many usage reports.", code: "rate_limited", param: null };
     await operator.page.route(
       "**/admin/usage?*",

@@ -174,7 +174,7 @@ describe.skipIf(browserMissing)("the playground", () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  test("an answer of thoughts alone is told as such, and the words come back", async () => {
+  test("an answer of thoughts alone is shown as such, and the words come back", async () => {
     words = "";
     const visitor = await begin(10);
     await send(visitor, "a question");

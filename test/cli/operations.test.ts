@@ -308,7 +308,7 @@ describe("what was used", () => {
   const chat = (key: string, content: string) =>
     running.post("/v1/chat/completions", { model: "test/model", messages: [{ role: "user", content }] }, key);
 
-  test("is told of one request by its receipt, and added up for bills to the nano-dollar", async () => {
+  test("learns of one request by its receipt, and added up for bills to the nano-dollar", async () => {
     const { id, key, balance_id } = await running.keyWith(5);
     const [first, second] = [await chat(key, "one"), await chat(key, "one and two")];
     const receipt = await json("receipt", first.headers.get("x-gateway-receipt")!);
@@ -503,7 +503,7 @@ test("which keys of a host are usable, and why others are not, is shown", async 
   expect(out).toContain("idle, key /run/c: refused by the host at 2026-11-21T22:34:12.000Z: status 401");
 });
 
-describe("what goes wrong is told with the next step, and by the exit code", () => {
+describe("what goes wrong is reported with the next step, and by the exit code", () => {
   const wrong: [string, string[], Record<string, string>, number, string][] = [
     ["a word that is no command", ["kees"], {}, 2, "Did you mean keys?"],
     ["an option that is none", ["audit", "--jsn"], {}, 2, "--json"],

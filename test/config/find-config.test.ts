@@ -135,7 +135,7 @@ describe("Ollama is asked what it serves", () => {
     expect(model.routes.map(({ free, price, model: name }) => [free, price, name])).toEqual([
       [true, null, "llama3.2:latest"],
     ]);
-    // A free model that answers goes before the one that only repeats what it is told.
+    // A free model that answers goes before the one that only repeats its prompt.
     expect(catalog.auto.get("free")).toEqual([...catalog.models.keys()].slice(0, 3));
   });
 

@@ -239,7 +239,7 @@ test("a file that tunes limits alone keeps the found hosts and the simulated one
   expect(catalog.auto.get("free")).toEqual(["sim/echo"]);
 });
 
-test("customers can be told where the operator is reached", () => {
+test("customers can see where the operator is reached", () => {
   for (const contact of ["https://example.com/buy?from=gateway", "mailto:ops@example.com"]) {
     expect(goodConfig(`contact: ${contact}\n`).contact).toBe(contact);
   }
@@ -288,7 +288,7 @@ test("workers, durability and a mail server are taken over", () => {
   expect(config.smtp).toEqual({ host: "mail", port: 587, user: "u", password: "p", from: "a@b.c" });
 });
 
-test("a gateway on PostgreSQL keeps its journal on disk unless told otherwise", () => {
+test("a gateway on PostgreSQL keeps its journal on disk unless configured otherwise", () => {
   const url = "postgres://db/gateway";
   expect(goodConfig(`store: ${url}\n`)).toMatchObject({ store: { kind: "postgres", url }, journal: "disk" });
   expect(goodConfig(`store: ${url}\njournal: postgres\n`).journal).toBe("postgres");

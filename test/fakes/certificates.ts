@@ -5,7 +5,7 @@ import type { FakeTls } from "./host.ts";
 
 /** A certificate authority that nobody knows, made by openssl for one test run. */
 export interface FakeAuthority {
-  /** PEM, for whoever shall trust it. */
+  /** PEM, for clients that trust it. */
   readonly ca: string;
   /** `names` in openssl's form: `DNS:localhost,IP:127.0.0.1`. */
   issue(names: string, validity?: "valid" | "expired"): FakeTls;

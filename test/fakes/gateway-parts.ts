@@ -7,7 +7,7 @@ import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import type { ConfigInForce, GatewayParts } from "../../src/server/gateway.ts";
 import type { Bookkeeping } from "../../src/store/books/bookkeeping.ts";
 
-/** What is handed to `buildGateway` by whoever sends it requests without a port. */
+/** What is handed to `buildGateway` by tests that send it requests without a port. */
 export function partsOf(own: OwnParts): GatewayParts {
   return {
     counting: COUNTS_NOTHING,

@@ -1,4 +1,4 @@
-/** For who is told of faults where there must be none. */
+/** For code that receives faults where there must be none. */
 export function rethrow(error: unknown): never {
   throw error;
 }

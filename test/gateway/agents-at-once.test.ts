@@ -132,7 +132,7 @@ describe(`${AGENTS} agents begin at once`, () => {
     for (const { status } of await Promise.all(replies)) expect(status).toBe(200);
   });
 
-  test("and write more than the cap has: it is not crossed, and who cannot go on is told what it cost", async () => {
+  test("and write more than the cap has: it is not crossed, and an agent that cannot continue learns what it cost", async () => {
     const { refusals, replies, me, receipts } = await beginAtOnce({ daily_limit_usd: 3 }, "long");
     expect(refusals).toEqual([]);
     begins.open();

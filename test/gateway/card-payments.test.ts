@@ -63,7 +63,7 @@ const deliver = async (body: string, signature: string): Promise<number> =>
     })
   ).status;
 
-test("a request whose credit is short is told where its owner pays, who does not need the operator for that", async () => {
+test("a request whose credit is short learns where its owner pays, who does not need the operator for that", async () => {
   const { key } = await owner();
   const { status, json } = await gateway.chat(key, { model: "sim/echo" });
   expect(status).toBe(402);
@@ -396,7 +396,7 @@ test("a payment whose event was lost with the gateway is credited after the star
   gateway = before;
 });
 
-test("a dispute of which no event came is heard of all the same", async () => {
+test("a dispute of which no event came is noticed all the same", async () => {
   const first = await open(config(stripe));
   const before = gateway;
   gateway = first;

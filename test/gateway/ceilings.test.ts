@@ -34,7 +34,7 @@ async function sentBy(client: SurfaceName, spoken: SurfaceName, quirks: string, 
   return JSON.parse(JSON.stringify({ max_tokens, max_completion_tokens, max_output_tokens }));
 }
 
-/** What a host is sent, and what the client is told was left out. */
+/** What a host is sent, and what the client learns was left out. */
 async function exchange(
   client: SurfaceName,
   spoken: SurfaceName,

@@ -293,7 +293,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       last = await surely(shown);
       return Bun.deepEquals(last, expected(last.used_day_usd));
     }).catch(() => expect(last).toEqual(expected(last.used_day_usd)));
-    // Whoever got no answer may have been charged.
+    // A client without an answer may have been charged.
     const spent = Math.round(last.used_day_usd * 100);
     expect(spent).toBeGreaterThanOrEqual(statuses.filter((status) => status === 200).length);
     expect(spent).toBeLessThanOrEqual(statuses.filter((status) => status === 200 || status === 0).length);

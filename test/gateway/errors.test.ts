@@ -71,7 +71,7 @@ interface Row {
   readonly cause: () => Promise<Reply>;
   readonly says?: readonly (string | RegExp)[];
   readonly param?: string;
-  /** Waiting does not fix it: official clients are told not to repeat the request by themselves. */
+  /** Waiting does not fix it: official clients do not repeat the request by themselves. */
   readonly notSoon?: true;
 }
 
@@ -456,7 +456,7 @@ describe("each error of the table, by its cause", () => {
   test.each<[string, string, string | null, boolean]>([
     ["a list without messages", '{"model":"test/model","stream":true,"messages":[]}', "test/model", true],
     [
-      "a bad ceiling, told last",
+      "a bad ceiling, reported last",
       `{"max_tokens":-1,${MESSAGES},"stream":false,"model":"test/model"}`,
       "test/model",
       false,
@@ -531,7 +531,7 @@ test.each([
   ["gzip", Bun.gzipSync],
   ["zstd", Bun.zstdCompressSync],
 ] as const)(
-  "a body packed with %s is served if its header says so, else told why not",
+  "a body packed with %s is served if its header says so, else refused with the reason",
   async (coding, pack) => {
     const { key } = await gateway.key(1);
     const body = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 20 };
@@ -636,7 +636,7 @@ describe("bad input: an error with a receipt, nothing held, and the server goes 
   }
 });
 
-test("the books are right after all of it, and the log told no secret", async () => {
+test("the books are right after all of it, and the log contains no secret", async () => {
   expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({
     ok: true,
     drift_nano: "0",

@@ -44,7 +44,7 @@ describe.each([
   });
 });
 
-test("what the configuration lacks is named by whoever asks for it", async () => {
+test("what the configuration lacks is named where it is needed", async () => {
   const gateway = await open("setup: { accountless_keys_per_address_per_hour: 0 }\n");
   const why = async (method: string, path: string) =>
     (await gateway.send(method, path)).json.error.message.split(" See ")[0];

@@ -47,13 +47,13 @@ const counted = async (model: string) => {
   return line === null ? null : Number(line[1]);
 };
 
-test("a host that charges what balances are charged, or a little more, is counted and nobody is told", async () => {
+test("a host that charges what balances are charged, or a little more, is counted and not logged", async () => {
   for (const cost of [0.005, 0.0051, 0.005, 0.0049]) await request("same", cost);
   expect(await counted("same")).toBeCloseTo(0.02, 9);
   expect(logged("same")).toEqual([]);
 });
 
-test("a host that charges more is told of once, with both sums", async () => {
+test("a host that charges more is logged once, with both sums", async () => {
   for (let n = 0; n < 5; n++) await request("costly", 0.01);
   expect(await counted("costly")).toBeCloseTo(0.05, 9);
   expect(logged("costly")).toHaveLength(1);

@@ -11,7 +11,7 @@ import { startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { open } from "./open.ts";
 
-/** A host that falls silent in the middle of its answer, until the client has heard so many signs of life. */
+/** A host that falls silent in the middle of its answer, until the client has received so many signs of life. */
 const SIGNS = 3;
 let received: Gate<void>;
 
@@ -80,7 +80,7 @@ const openai = (surface: SurfaceName) =>
 describe.each(SURFACE_NAMES)("in a silence of a host of %s", (on) => {
   const model = `on/${on}`;
 
-  test("OpenAI's client on chat hears signs of life, and the whole answer", async () => {
+  test("OpenAI's client on chat receives signs of life, and the whole answer", async () => {
     const answer = await openai("chat.completions")
       .chat.completions.stream({ model, messages })
       .finalChatCompletion();

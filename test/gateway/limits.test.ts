@@ -135,7 +135,7 @@ describe("what open requests hold", () => {
     expect(refused).toMatchObject({ shorter: true, longer: false });
   });
 
-  test("does not make a request fit that is above the cap without it: the client is told to leave it", async () => {
+  test("does not make a request fit that is above the cap without it: the error says to leave it out", async () => {
     const refused = await refusedNextTo(100, { daily_limit_usd: COST * 1.5 }, { ...MOST, n: 2 });
     expect(refused).toMatchObject({ status: 429, retry: "false", again: 429 });
     expect(refused.after).toBeGreaterThan(5);

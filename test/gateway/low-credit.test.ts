@@ -30,7 +30,7 @@ async function started(): Promise<OpenGateway> {
 
 const SPENDING = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(200) }] };
 
-test("the owner of an account is told by mail that credit runs low, once over restarts, and again later", async () => {
+test("the owner of an account gets a mail when credit runs low, once over restarts, and again later", async () => {
   const { key, balance_id } = await gateway.key(1);
   await gateway.send("POST", "/v1/me/claim", { bearer: key, json: { email: "kim@example.com" } });
   const token = /#signin=(or-link-\w+)/.exec((await server.mail(1)).text)![1]!;

@@ -72,7 +72,7 @@ test.each([
     readers.push(reader);
   }
   expect(heldBytes() - before).toBeLessThan((STREAMS * PROMPT_BYTES) / 4);
-  // Whoever left would be billed for an exact count of the prompt, which takes a second each.
+  // A client that left would be billed for an exact count of the prompt, which takes a second each.
   finish.open();
   for (const reader of readers) while (!(await reader.read()).done);
 });

@@ -8,7 +8,7 @@ import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type OpenGateway, open } from "./open.ts";
 
-/** What no retry helps is told to its user at the first try, by packages that retry by themselves. */
+/** An error that no retry helps reaches its user at the first try, by packages that retry by themselves. */
 let host: FakeHost;
 let gateway: OpenGateway;
 beforeAll(async () => {
@@ -88,7 +88,7 @@ const CASES: readonly Case[] = [
 ];
 
 describe.each(CASES.map((one) => [one.name, one] as const))("%s", (_, { prepare, says, waits }) => {
-  test.each(["openai", "anthropic"] as const)("is told at the first try: %s", async (client) => {
+  test.each(["openai", "anthropic"] as const)("is reported at the first try: %s", async (client) => {
     const { key, headers = {}, model = "test/model" } = await prepare();
     const answers: Response[] = [];
     const counting = async (url: string | URL | Request, init?: RequestInit) => {

@@ -31,7 +31,7 @@ export async function openIn(
     log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
     writeLog: async (text) => void requests.push(text),
     paymentPace,
-    // What its process would end with: whoever waits for it here, waits in vain.
+    // What its process would end with: a test that waits for it here waits in vain.
     onLost: (error) => console.error(`the store has counted a gateway of this test out: ${error.message}`),
     ...(clock === systemClock ? { counting: SHARED } : {}),
   });
@@ -99,7 +99,7 @@ export class OpenGateway {
     });
   }
 
-  /** Of an answer, for whoever may read it. */
+  /** Of an answer, for callers who may read it. */
   receipt({ headers }: Pick<Reply, "headers">, bearer: string): Promise<Reply> {
     return this.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer });
   }

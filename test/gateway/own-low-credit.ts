@@ -4,7 +4,7 @@ import { ADMIN } from "../process/gateway.ts";
 
 const SPENDING = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(200) }] };
 
-/** An owner's own threshold, at gateways or workers that share their books: each crossing is one event, whoever charges. */
+/** An owner's own threshold, at gateways or workers that share their books: each crossing is one event, whichever process charges. */
 export async function notifiesOwnersOnce(urls: readonly string[]): Promise<void> {
   let turn = 0;
   const send = async (method: string, path: string, bearer: string, json?: object) => {

@@ -83,7 +83,7 @@ describe("a key", () => {
     expect(world.arrivals).toBe(2);
   });
 
-  test("is of no use to whoever may not ask any more", async () => {
+  test("is of no use to a caller who may not send any more", async () => {
     const owner = await gateway.key(1);
     await world.post(owner, "k", CHAT);
     await gateway.send("DELETE", `/v1/keys/${owner.id}`, { bearer: owner.recovery_secret });
@@ -107,7 +107,7 @@ describe("a key", () => {
 describe("what is not an answer", () => {
   const CHAT = { path: "/v1/chat/completions", stream: false };
 
-  test("is told to those that wait for it, and the next request is a new one", async () => {
+  test("reaches those that wait for it, and the next request is a new one", async () => {
     const owner = await gateway.key(1);
     world.failures = [400];
     const held = world.close(FAILURE);

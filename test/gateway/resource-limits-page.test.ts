@@ -31,7 +31,7 @@ const WITH_CREDIT: Readonly<Record<string, Proof>> = {
   },
   "conversations that WebSockets continue, in memory": {
     tests: [
-      "whoever keeps most of them forgets their own, and not the few of others",
+      "the sender that keeps most of them forgets its own, and not the few of others",
       "what a turn continues is not kept for it: it may be forgotten meanwhile, and then what follows is not found",
     ],
     attacks: ["sockets"],
@@ -110,7 +110,7 @@ const WITHOUT_CREDIT: Readonly<Record<string, Proof>> = {
   },
   "free requests": { tests: ["free requests"], attacks: ["free"] },
   "queues before hosts": {
-    tests: ["the line before a host: others than whoever fills it are served"],
+    tests: ["the line before a host: others than the sender that fills it are served"],
     attacks: ["free"],
   },
   "new balances (two rows)": {

@@ -95,7 +95,7 @@ ${await store()}`;
 
   test("a refusal names the run, its limit, and what is used and open; and that a retry does not help", async () => {
     const { key } = await any().key(1);
-    // What another has spent, one hears of once it is shipped.
+    // What another has spent arrives once it is shipped.
     const [gateway] = gateways;
     await call(key, "agent-7; calls=1; usd=0.5", "Hello", gateway);
     const calls = await call(key, "agent-7", "Hello", gateway);

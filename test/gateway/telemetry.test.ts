@@ -6,7 +6,7 @@ import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
-/** A collector that keeps what it is sent, and fails when it is told to. */
+/** A collector that keeps what it is sent, and fails when the test says so. */
 interface Sent {
   readonly headers: Headers;
   readonly path: string;
@@ -128,7 +128,7 @@ test("a request is a span in its client's trace, and each host that was asked is
   for (const span of [own, first, second])
     expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
   expect(BigInt(second.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(first.endTimeUnixNano));
-  // Each host hears of the span that is its own.
+  // Each host receives its own span.
   const received = [broken, good].map((host) => host.requests.at(-1)!.headers);
   expect(received.map(({ traceparent }) => traceparent)).toEqual(
     [first, second].map(({ spanId }) => `00-${TRACE}-${spanId}-01`),
@@ -235,7 +235,7 @@ test("a line says with which status a host refused, or what broke", async () => 
     { host: "gone", outcome: "unreachable", fault: "refused" },
     { host: "ill", outcome: "refused", status: 500 },
   ]);
-  // Nor are customers told where a host stands.
+  // Nor do customers see where a host stands.
   const { text } = await gateway.send("GET", `/v1/receipts/${receipt}`, { bearer: key });
   expect(text).not.toContain("127.0.0.1");
 });

@@ -245,7 +245,7 @@ test("the room for large bodies: ten megabytes that hardly come, from sixty netw
   for (const client of clients) client.leave();
 });
 
-test("the line before a host: others than whoever fills it are served", async () => {
+test("the line before a host: others than the sender that fills it are served", async () => {
   let isHanging = false;
   const host = Bun.serve({
     port: 0,

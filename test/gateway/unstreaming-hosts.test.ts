@@ -164,7 +164,7 @@ test.each([...SURFACE_NAMES])(
 );
 
 test.each([...SURFACE_NAMES])(
-  "usage of a host of %s is told to a chat client that asks for it",
+  "usage of a host of %s reaches a chat client that asks for it",
   async (spoken) => {
     const streaming = { stream: true, stream_options: { include_usage: true } };
     const { text } = await send("chat.completions", `${spoken}-said`, streaming);

@@ -52,7 +52,7 @@ export function unusedCases(store: () => Promise<string>): void {
     for (const { key } of unused) expect(await status(key)).toBe(200);
 
     daysLater = 31;
-    // Whoever asks anything of the gateway is in its memory, and stays until they are idle.
+    // A caller of the gateway is in its memory, and stays until they are idle.
     hoursIdle = 1;
     await until(() => gateway.logged.some((line) => line.includes("unused removed")));
     for (const { key, recovery_secret } of unused) {
@@ -65,7 +65,7 @@ export function unusedCases(store: () => Promise<string>): void {
       const { data } = (await gateway.send("GET", "/v1/keys", { bearer: served.recovery_secret })).json;
       return (data as Made[]).map(({ id }) => id).toSorted();
     };
-    // Once what was granted is given back; and whoever asks for the list is in memory again for an hour.
+    // Once what was granted is given back; and a caller of the list is in memory again for an hour.
     await until(async () => {
       hoursIdle += 1;
       return (await ids()).length <= 3;

@@ -82,7 +82,7 @@ const valuesOf = (stream: boolean, text: string): Loose[] =>
     ? framesOf(text).flatMap(({ data }) => (data === "[DONE]" ? [] : [JSON.parse(data)]))
     : [JSON.parse(text)];
 
-/** Every usage that the client is told, in order. */
+/** Every usage that the client receives, in order. */
 function usagesIn(client: SurfaceName, stream: boolean, text: string): Loose[] {
   return valuesOf(stream, text)
     .map((value) => (client === "responses" && stream ? value.response?.usage : value.usage))
@@ -98,7 +98,7 @@ const cases = SURFACE_NAMES.flatMap((client) =>
 describe.each(cases)("$client client, host of $on, $way", (asking) => {
   const { client, stream } = asking;
 
-  test("is told in its last usage, once, what the receipt says", async () => {
+  test("carries in its last usage, once, what the receipt says", async () => {
     changed = (answer) => answer;
     const { text, receipt } = await send(asking);
     expect(receipt.cost_usd).toBe(COST);
@@ -160,7 +160,7 @@ function withUsage({ events, whole }: HostAnswer, change: (usage: object) => obj
 test.each([
   ["without a message_delta", (events: HostAnswer["events"]) => events.filter(isNoDelta), null],
   ["with text behind its message_delta", deltaBeforeText, "end_turn"],
-])("a messages stream %s is told what it cost all the same", async (_, change, reason) => {
+])("a messages stream %s carries its cost all the same", async (_, change, reason) => {
   changed = (answer) => ({ ...answer, events: change(answer.events) });
   const { text, receipt } = await send({ client: "messages", on: "messages", stream: true, ceiling: 100 });
   const values = valuesOf(true, text);
@@ -190,7 +190,7 @@ function deltaBeforeText(events: HostAnswer["events"]): HostAnswer["events"] {
 }
 
 test.each(SURFACE_NAMES)(
-  "a chat stream that asked for no usage is told no cost either, on %s",
+  "a chat stream that asked for no usage carries no cost either, on %s",
   async (on) => {
     changed = (answer) => withUsage(answer, (usage) => ({ ...usage, cost: 0.5 }));
     const asking = { client: "chat.completions", on, stream: true, ceiling: 100 } as const;
@@ -200,7 +200,7 @@ test.each(SURFACE_NAMES)(
   },
 );
 
-test("a request of the Open Tier is told that it cost nothing", async () => {
+test("a request of the Open Tier reports a cost of nothing", async () => {
   const free = await open("");
   const { key } = await free.key(0);
   for (const stream of [true, false]) {

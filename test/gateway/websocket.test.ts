@@ -381,7 +381,7 @@ test.each<[string, number, (made: Made) => Promise<unknown>]>([
   expect((await socket.closed).code).toBe(1008);
 });
 
-test("a rate that is reached is told with the seconds to wait", async () => {
+test("a rate that is reached is reported with the seconds to wait", async () => {
   const { key: slow } = await gateway.key(10, { rpm_limit: 1 });
   const socket = await SocketClient.open(gateway.url, slow);
   await socket.end({ model, input: "Hello" });

@@ -5,7 +5,7 @@ import { json } from "../fakes/behaviours.ts";
 import { hostRow, startFakeHost } from "../fakes/host.ts";
 import { openTestGateway, read, requestBody } from "./test-gateway.ts";
 
-test("books that cannot be read cost one request, which is told so, and not the process", async () => {
+test("books that cannot be read cost one request, which gets an error, and not the process", async () => {
   let reads = 0;
   const sums: RunningSums = {
     spent() {
@@ -36,7 +36,7 @@ test("books that cannot be read cost one request, which is told so, and not the 
   }
 });
 
-test("a request that finds room time and again, and loses it each time to others, is refused by that limit, and told to retry", async () => {
+test("a request that finds room time and again, and loses it each time to others, is refused by that limit, with a time to retry", async () => {
   const host = await startFakeHost(() => json({}));
   const gateway = await openTestGateway([hostRow(host)]);
   const [some, none] = [1 as NanoUsd, ZERO_USD];

@@ -218,7 +218,7 @@ describe("where no host vouches", () => {
       { input: 7, output: 45, from: "counted" },
     ],
     [
-      "the prompt stands where the host told it at the beginning",
+      "the prompt stands where the host reported it at the beginning",
       { usage: { input: 7 }, text: words(45) },
       { input: 7, output: 45, from: "counted" },
     ],

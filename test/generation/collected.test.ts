@@ -38,14 +38,14 @@ const serving = (surface: SurfaceName, behaviours: readonly Behaviour[], options
     options,
   );
 
-/** As the client is told it. */
+/** As the client receives it. */
 const billed = (whole: object, { cost_usd }: { readonly cost_usd: number }): object => ({
   ...whole,
   model: "test/model",
   usage: { ...(whole as { usage: object }).usage, cost: cost_usd },
 });
 
-/** An empty list of annotations is told by whole answers only. */
+/** Only whole answers contain an empty list of annotations. */
 function plain(whole: HostAnswer["whole"]): object {
   const { choices } = whole as { choices?: { message: object }[] };
   const bare = choices?.map((choice) => {
@@ -87,7 +87,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     expect(JSON.parse(await read(answer))).toEqual(billed(whole, gateway.receipt(answer)));
   });
 
-  test("is told by what the host says, by whatever name: of a stream, or of JSON", async () => {
+  test("is decided by what the host sends, by whatever name: of a stream, or of JSON", async () => {
     const { events, whole } = ANSWERS[surface][0]!;
     for (const name of ["application/json", "text/plain", "text/event-stream"]) {
       const headers = { "content-type": name };
@@ -178,7 +178,7 @@ describe("a stream with an accent is put together", () => {
   });
 });
 
-test("two choices and their probabilities are told apart", async () => {
+test("two choices and their probabilities stay apart", async () => {
   const chunk = (index: number, delta: object, finish: string | null = null) => ({
     data: JSON.stringify({
       id: "c",

@@ -117,7 +117,7 @@ describe("while a prompt is counted", () => {
     expect(host.requests).toHaveLength(answered === 200 ? 1 : 0);
   });
 
-  test("the key expires: it is told so", async () => {
+  test("the key expires: the error says so", async () => {
     await open({
       promptTokens: 10,
       creditUsd: 0.05,

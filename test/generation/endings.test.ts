@@ -164,7 +164,7 @@ describe("a client that leaves", () => {
     });
   }
 
-  test("before the first token: nothing is charged, and the host is told", async () => {
+  test("before the first token: nothing is charged, and the host is cancelled", async () => {
     const { host, gateway } = await serving("chat.completions", (_wire, request) => request.gone);
     const abort = new AbortController();
     const pending = gateway.send(
@@ -315,14 +315,14 @@ describe("money", () => {
 
   test.each<[string, number, number, RegExp]>([
     [
-      "is told to be lowered too",
+      "also carries the advice to lower it",
       0.03,
       3_900,
       /set max_tokens to at most 2\d{3} and `thinking.budget_tokens` to less\./,
     ],
     ["is left alone where it fits", 0.03, 2_000, /set max_tokens to at most 2\d{3}\./],
     [
-      "is told to go where none fits",
+      "carries the advice to leave it out where none fits",
       0.005,
       3_900,
       /set max_tokens to at most \d{3} and leave `thinking` out\./,
@@ -364,7 +364,7 @@ describe("money", () => {
   ])(
     "an answer in %s that a host of %s has ended is not stopped for what it says then that it used",
     async (surface, hostSurface, endMark) => {
-      // More than the credit covers was thought, unseen; it is told before the end mark.
+      // More than the credit covers was thought, unseen; it is reported before the end mark.
       const text = hostSurface === "messages" ? messagesText : chatText;
       const { events } = text(words(20), { input: 10, output: 4_000 });
       const before = (n: number) => (n === events.length - 1 ? Bun.sleep(5) : undefined);

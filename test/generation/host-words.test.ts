@@ -6,7 +6,7 @@ import { openedPerTest } from "./serving.ts";
 import { read, requestBody } from "./test-gateway.ts";
 
 /**
- * A host's sentence may repeat the prompt. The client is told it; a receipt, which is stored, keeps the
+ * A host's sentence may repeat the prompt. The client receives it; a receipt, which is stored, keeps the
  * host's code only.
  */
 const PROMPT = "the canary in the prompt";
@@ -48,7 +48,7 @@ const LEAKS: [what: string, stream: boolean, says: Says][] = [
   ["an error in a stream", true, (leak) => sse([...DELTA, chatError(leak)])],
 ];
 
-test.each(LEAKS)("%s: the operator's key and address are told to nobody", async (_what, stream, says) => {
+test.each(LEAKS)("%s: nobody sees the operator's key and address", async (_what, stream, says) => {
   const leak = () => `${KEY} and ${HEADER} at ${fake.url}/v1`;
   const fake: FakeHost = await startHost(() => says(leak()));
   const gateway = await openGateway([hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } })]);

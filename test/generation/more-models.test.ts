@@ -70,7 +70,7 @@ describe("models: any failure moves on, and what served is billed and reported",
     });
   }
 
-  test("the last model's verdict is what the client hears", async () => {
+  test("the last model's verdict is what the client receives", async () => {
     const { gateway } = await twoModels(status(503), REFUSED);
     const answer = await gateway.send(
       "chat.completions",

@@ -281,7 +281,7 @@ describe("a stream for which there is no room", () => {
   });
 });
 
-test("whoever leaves before the response is pulled keeps no stream waiting", async () => {
+test("a client that leaves before the response is pulled keeps no stream waiting", async () => {
   const house = new House();
   const leaves = new AbortController();
   await house.stream("k", { signal: leaves.signal });
@@ -290,7 +290,7 @@ test("whoever leaves before the response is pulled keeps no stream waiting", asy
   expect(await house.calls[0]!.write(Buffer.alloc(MIB))).toBe(false);
 });
 
-test("whoever reads a stream, quickly or slowly, from early or late, reads all of it in its order", async () => {
+test("a client that reads a stream, quickly or slowly, from early or late, reads all of it in its order", async () => {
   for (let seed = 1; seed <= 300; seed++) {
     const random = new Random(seed);
     let left = random.below(60_000);

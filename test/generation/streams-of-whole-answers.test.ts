@@ -45,7 +45,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect(await heldNano(gateway)).toBe(0 as never);
   });
 
-  test("without usage, the gateway's own count is told and charged", async () => {
+  test("without usage, the gateway's own count is reported and charged", async () => {
     const { usage: _, ...whole } = ANSWERS[surface].whole as Record<string, unknown>;
     const { gateway } = await serving([[json(whole), { speaks: [surface] }]]);
     const answer = await gateway.send(surface, requestBody(surface, { stream: true }));
@@ -154,7 +154,7 @@ describe("money", () => {
     expect(await heldNano(gateway)).toBe(0 as never);
   });
 
-  test("a host that streams is told no ceiling, and the one that takes its place is told what is held", async () => {
+  test("a host that streams gets no ceiling, and the one that replaces it gets what is held", async () => {
     const { gateway, hosts } = await serving([
       [json({ error: { message: "down" } }, 503), STREAMING],
       [json(CHAT.whole)],
@@ -174,7 +174,7 @@ describe("money", () => {
     expect(gateway.receipt(answer).cost_usd).toBeCloseTo((10 + 30_000) / 1e6, 9);
   });
 
-  test("what an answer that nobody told to stop costs beyond the hold is not charged", async () => {
+  test("what an answer that nobody stopped costs beyond the hold is not charged", async () => {
     const long = chatText(words(6_000), { input: 10 });
     const { gateway } = await serving([[json(long.whole), STREAMING]], { creditUsd: 0.02 });
     const answer = await gateway.send("chat.completions", STREAMED);

@@ -381,7 +381,7 @@ export const requestBody = (surface: SurfaceName, more: object = {}): object => 
   return { model: MODEL, ...(surface === "messages" ? { max_tokens: 100 } : {}), ...conversation, ...more };
 };
 
-/** Runs an answer to its end, as a client that reads everything; `seen` is told what it has so far. */
+/** Runs an answer to its end, as a client that reads everything; `seen` receives what it has so far. */
 export async function read(answer: GenerationAnswer, seen = (_text: string) => {}): Promise<string> {
   if (answer.kind === "whole") return new TextDecoder().decode(answer.body);
   const decoder = new TextDecoder();

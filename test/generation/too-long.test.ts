@@ -8,7 +8,7 @@ import { read, requestBody } from "./test-gateway.ts";
 
 /**
  * OpenAI finds prompts too long only once it streams: its context is larger than the prompts that it takes.
- * Codex shortens its conversation by this error, and repeats itself for as long as it is told that hosts fail.
+ * Codex shortens its conversation by this error, and repeats itself for as long as errors say that hosts fail.
  */
 const { serving } = openedPerTest();
 

@@ -8,7 +8,7 @@ import { read, requestBody } from "./test-gateway.ts";
 
 /**
  * Hosts also say what is wrong with a request after their 200. Another host may still serve it; but a client
- * that is told of failing hosts, where all of them said so, repeats what cannot succeed.
+ * that gets an error about failing hosts, where all of them said so, repeats what cannot succeed.
  */
 const { serving } = openedPerTest();
 
@@ -107,7 +107,7 @@ for (const client of SURFACE_NAMES)
   for (const stream of [true, false]) {
     const how = `${client}, ${stream ? "streamed" : "whole"}`;
     test.each(VERDICTS)(
-      `${how}: a verdict on the request of every host is told: %s`,
+      `${how}: a verdict on the request of every host is returned: %s`,
       async (_what, spoken, says, sentence) => {
         const two = [
           { spoken, says },

@@ -58,7 +58,7 @@ interface Options {
   readonly before?: (slots: HostSlots) => void;
 }
 
-/** Starts an attempt on hosts that do as told; a host that is not named fails at once. */
+/** Starts an attempt on hosts that do as the test says; a host that is not named fails at once. */
 function start(script: Readonly<Record<string, Deed>>, options: Options = {}): Promise<AttemptOutcome> {
   const {
     stream = true,

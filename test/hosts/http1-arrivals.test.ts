@@ -18,7 +18,7 @@ test("what arrives in one turn is handed on at its end, in order", async () => {
   expect(received).toEqual(["1", "2"]);
 });
 
-test("whoever has news of a socket's end can have everything handed on before, once", async () => {
+test("a listener for a socket's end can have everything handed on before, once", async () => {
   const received: string[] = [];
   const arrivals = new Arrivals();
   arrivals.add(connection("1", received));

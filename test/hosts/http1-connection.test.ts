@@ -97,7 +97,7 @@ test("an exchange that fails inside its body gives what it had read, and then th
   expect(pool.vacant).toBe(true);
 });
 
-test("bytes that come twice within a turn of the event loop reach whoever waits for them in order", async () => {
+test("bytes that come twice within a turn of the event loop reach their reader in order", async () => {
   host = await startFakeHost(() => json({}));
   const endpoint = endpointOf(hostRow(host));
   const received: string[] = [];

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { listenMetrics } from "../../src/http/metrics-listener.ts";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
-/** How a credential is shown. What each may do is told in test/access. */
+/** How a credential is shown. test/access shows what each may do. */
 const gateway = new TestGateway();
 afterAll(() => gateway.stop());
 

@@ -89,7 +89,7 @@ describe("signing in by email", () => {
     expect(gateway.mails.length).toBe(7);
   });
 
-  test("a network address that asks without end is told to wait", async () => {
+  test("a network address that asks without end has to wait", async () => {
     for (let turn = 0; turn < 60; turn++)
       expect((await requestLink(`a${turn}@example.com`)).status).toBe(202);
     const stopped = await requestLink("more@example.com");
@@ -257,7 +257,7 @@ describe("claiming by email", () => {
     expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(401);
   });
 
-  test("a second claim is refused, whoever it is for; of two at once one wins", async () => {
+  test("a second claim is refused, for any account; of two at once one wins", async () => {
     const { key } = await gateway.setUp();
     const both = await Promise.all([claim(key), claim(key, "other@example.com")]);
     expect(both.map(refusal).toSorted()).toEqual(["200", "400 invalid_request null"]);
@@ -400,7 +400,7 @@ describe("a wallet", () => {
   });
 
   test.each(["http://gateway:8080", "http://[::1]:8080"])(
-    "is told so where the dashboard is at %p",
+    "gets a link where the dashboard is at %p",
     async (url) => {
       const { settings } = gateway;
       gateway.settings = { ...settings, dashboardUrl: `${url}/dashboard` };

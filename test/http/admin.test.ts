@@ -151,7 +151,7 @@ describe("the operator's view of keys", () => {
 });
 
 describe("where nobody gets a key by asking", () => {
-  test("they are told whom to ask, and the operator makes balances with their keys", async () => {
+  test("the refusal names whom to contact, and the operator makes balances with their keys", async () => {
     const before = gateway.settings.accountlessKeysPerAddressPerHour;
     gateway.settings.accountlessKeysPerAddressPerHour = 0;
     const { status, json } = await gateway.send("POST", "/v1/keys");
@@ -249,7 +249,7 @@ const HOST_STATES: [known: { usable: number; resting: number; unproven: number }
 ];
 
 test.each(HOST_STATES)(
-  "a host at whose routes %j is %s, and why it failed last is told",
+  "a host at whose routes %j is %s, and why it failed last is shown",
   async (known, state) => {
     const route = {
       ...known,

@@ -86,7 +86,7 @@ describe("a page of another origin", () => {
     expect(headers.has("access-control-allow-origin")).toBe(false);
   });
 
-  test("is told so when its body is too large", async () => {
+  test("gets an error when its body is too large", async () => {
     const body = "x".repeat(gateway.settings.bodyBytes + 1);
     const { status, headers } = await gateway.send("POST", "/v1/responses", {
       bearer: key,

@@ -384,7 +384,7 @@ describe("a request that is not as it should be", () => {
     expect(gateway.faults.map(({ receipt }) => receipt)).toEqual([headers.get("x-gateway-receipt")!]);
   });
 
-  test("a disk that refuses is told apart from it: the request may be sent again", async () => {
+  test("a disk that refuses is distinguished from it: the request may be sent again", async () => {
     gateway.faults.length = 0;
     gateway.db.run("PRAGMA query_only = true");
     const { status, json, headers } = await gateway.send("POST", "/v1/keys");

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { accepts } from "../../src/http/fields.ts";
 import { ADMIN_TOKEN, TestGateway } from "./test-gateway.ts";
 
-/** What a caller is told of a body or a query that is not as declared: the field, what it must be, what it is. */
+/** What an error says of a body or a query that is not as declared: the field, what it must be, what it is. */
 const gateway = new TestGateway();
 const owner = (await gateway.setUp()).recovery_secret;
 afterAll(() => gateway.stop());
@@ -82,7 +82,7 @@ describe("a query", () => {
   });
 });
 
-test("whoever sends no credential, or one of another kind, is told only that, whatever else is wrong", async () => {
+test("a caller without a credential, or with one of another kind, gets an error about that alone, whatever else is wrong", async () => {
   const { key } = await gateway.setUp();
   const body = { cap_usd: "much" };
   const none = await gateway.send("POST", "/v1/budgets", { body });

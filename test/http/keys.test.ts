@@ -191,7 +191,7 @@ describe("a key", () => {
     },
   );
 
-  test("that may not put its end off is told the end in ISO 8601", async () => {
+  test("that may not put its end off shows the end in ISO 8601", async () => {
     const { id, key } = await gateway.setUp(body);
     const change = { expires_at: null };
     const { json } = await gateway.send("PATCH", `/v1/keys/${id}`, { bearer: key, body: change });

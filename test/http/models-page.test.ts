@@ -4,7 +4,7 @@ import { ModelsPages, modelQueryOf } from "../../src/http/pages/models-page.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { TestGateway } from "./test-gateway.ts";
 
-/** The models for whoever has no key yet: docs/configuration.md, `catalog: public`. */
+/** The models for visitors without a key: docs/configuration.md, `catalog: public`. */
 let gateway: TestGateway;
 beforeEach(() => {
   gateway = new TestGateway();
@@ -44,7 +44,7 @@ test("names, ids, prices per million, context, ceiling and the address, without 
   expect(text).not.toContain("<script");
 });
 
-test("where the catalogue is not public, no model is told, and the way to a key is", async () => {
+test("where the catalogue is not public, no model is shown, and the way to a key is", async () => {
   gateway.settings.catalogIsPublic = false;
   const { status, text } = await gateway.send("GET", "/models");
   expect(status).toBe(200);

@@ -248,7 +248,7 @@ test("a key lists by `key_id` the receipts of keys that it replaced, and is refu
   expect(await listed(recovery_secret, other.id)).toEqual([`rcpt_of_${other.id}`]);
 });
 
-test("whoever asks for a receipt that is not there learns for how long they are kept", async () => {
+test("a request for a receipt that is not there says for how long they are kept", async () => {
   const { key } = await gateway.setUp();
   const message = async (path: string) => {
     const { status, json } = await gateway.send("GET", path, { bearer: key });
@@ -553,9 +553,9 @@ describe("pages", () => {
   });
 
   test("readiness follows the gateway; health does not", async () => {
-    gateway.unready = "it is told to wait";
+    gateway.unready = "it has to wait";
     const { status, text } = await gateway.send("GET", "/readyz");
-    expect([status, text]).toEqual([503, "not ready: it is told to wait\n"]);
+    expect([status, text]).toEqual([503, "not ready: it has to wait\n"]);
     expect((await gateway.send("GET", "/healthz")).status).toBe(200);
     gateway.unready = null;
     expect((await gateway.send("GET", "/readyz")).status).toBe(200);

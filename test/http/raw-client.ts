@@ -1,6 +1,6 @@
 import net from "node:net";
 
-/** A connection that says exactly what it is told to, and reads only when asked to. */
+/** A connection that sends exactly what the test says, and reads only when asked to. */
 export class RawClient {
   private readonly socket: net.Socket;
   private readonly waiting = new Set<() => void>();

@@ -183,7 +183,7 @@ describe("of senders without credit, large bodies", () => {
     key = await funded();
   });
 
-  test("leave room to whoever pays, however many come slowly from however many keys", async () => {
+  test("leave room to paying senders, however many come slowly from however many keys", async () => {
     const free = await Promise.all(Array.from({ length: 60 }, async () => (await gateway.setUp()).key));
     const senders = await Promise.all(free.flatMap((one) => [slow(one), slow(one), slow(one), slow(one)]));
     await until(() => gateway.bodies.waiting + refusedOf(senders) >= 239);

@@ -64,7 +64,7 @@ test("what nobody has used is not called available, nor tried again because anot
   expect(models.map(({ state }: { state: string }) => state).sort()).toEqual(["available", "not_used_yet"]);
 });
 
-test("how much the gateway is used is not told", async () => {
+test("how much the gateway is used is not shown", async () => {
   const rows = Array.from({ length: 4_321 }, () => row(Date.now(), "settled", 100));
   gateway.usage = async (of) => sumUsage(rows, of, 10_000);
   expect((await gateway.send("GET", "/status")).text).not.toMatch(/4[,.]?321/);

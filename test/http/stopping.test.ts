@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { TestGateway } from "./test-gateway.ts";
 
-/** A gateway that has been told to stop: load balancers must not use a connection again that is about to end. */
+/** A gateway that has had a stop signal: load balancers must not use a connection again that is about to end. */
 const gateway = new TestGateway();
 const key = (await gateway.setUp()).key;
 afterAll(() => gateway.stop());

@@ -146,7 +146,7 @@ describe("a streamed answer", () => {
 });
 
 describe("Bun ends a connection on which a request is pipelined behind an open one, and nobody else is hurt", () => {
-  test("a stream that is open hears that its client is gone", async () => {
+  test("a stream that is open notices that its client is gone", async () => {
     const client = new RawClient(gateway.port);
     const { sink, call, finish } = await open(client);
     const ended = new Promise<void>((end) => {

@@ -21,7 +21,7 @@ const wish = (amount: number | "all" | { upTo: number }, idempotencyKey = "back"
   at,
 });
 
-/** A balance of 100, whose journal and database do as they are told. */
+/** A balance of 100, whose journal and database do as the test says. */
 function open() {
   const entries = new Map<string, Credit>();
   const journal = { flushed: async () => true };

@@ -38,7 +38,7 @@ const nothing = ({ counter, number }: Statement) => ({
   answered: 0,
 });
 
-test("who is told that others were asked to give back, and then hears no more, does not know: there may be enough", async () => {
+test("a ledger that waits for others to give back, and then receives no more, does not know: there may be enough", async () => {
   let notified = 0;
   const { grants, counter, pass } = fixture((statement, to) => {
     notified += 1;
@@ -50,7 +50,7 @@ test("who is told that others were asked to give back, and then hears no more, d
   expect(notified).toBeGreaterThan(3);
 });
 
-test("who hears nothing at all does not know", async () => {
+test("a ledger that receives nothing at all does not know", async () => {
   const { grants, counter, pass } = fixture(() => {});
   const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(11_100);

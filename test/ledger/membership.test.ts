@@ -197,7 +197,7 @@ class FarRegistry implements Registry {
     return this.latest;
   }
 
-  /** The latest change of which its owner was told that it is done. */
+  /** The latest change that its owner saw confirmed. */
   get answered(): number {
     const { seen, leaseUntilMs } = this.node;
     return leaseUntilMs > clock.elapsedMs() ? seen : this.latest;

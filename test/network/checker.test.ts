@@ -87,7 +87,7 @@ describe("the history checker", () => {
       /2 answers share the receipt r1/,
     ],
     ["an answer that names no receipt", asking({ receipt: null, costNano: 1 }), /has 0 receipts/],
-    ["another cost than the answer told", replacing("r1", { costNano: 61 }), /was charged 61/],
+    ["another cost than the answer reported", replacing("r1", { costNano: 61 }), /was charged 61/],
     [
       "an answer that is not settled",
       replacing("r1", { state: "recovered" }),
@@ -164,7 +164,7 @@ describe("the history checker", () => {
       /refused although all is well/,
     ],
     [
-      "a revoked key that is told that its credit is gone, when all is well",
+      "a revoked key that gets an error about its credit, when all is well",
       asking({
         receipt: null,
         key: "two",

@@ -65,7 +65,7 @@ const NOTHING: Answer = { status: null, code: null, receipt: null, costNano: nul
 const codeOf = ({ status, headers }: Response, text: string): string | null =>
   status === 500 && !headers.has("retry-after") ? "unforeseen" : (/"code":"(\w+)"/.exec(text)?.[1] ?? null);
 
-/** By the usage that it told. */
+/** By the usage that it reported. */
 const costOf = (text: string): number => Number(/"completion_tokens": ?(\d+)/.exec(text)?.[1]) * TOKEN_NANO;
 
 function isJson(text: string): boolean {

@@ -8,7 +8,7 @@ export class Fleet {
   private readonly running = new Map<string, GatewayProcess>();
   private readonly folders: ReadonlyMap<string, Folder>;
   private isClosed = false;
-  /** What those said that ended without being told to. */
+  /** Output of gateways that ended by themselves. */
   readonly unexpectedEnds: string[] = [];
   slowestStartMs = 0;
 
@@ -63,7 +63,7 @@ export class Fleet {
     for (const folder of this.folders.values()) folder.remove();
   }
 
-  /** What it does from now on was told to it. */
+  /** From now on, the test decides what it does. */
   private forget(machine: string): GatewayProcess | undefined {
     const gateway = this.running.get(machine);
     this.running.delete(machine);

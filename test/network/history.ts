@@ -17,7 +17,7 @@ export interface History {
    * cut off is waited for.
    */
   readonly calmMs: number;
-  /** What gateways said when they ended without being told to. */
+  /** What gateways said when they ended by themselves. */
   readonly unexpectedEnds: readonly string[];
   readonly end: Outcome;
 }
@@ -45,7 +45,7 @@ export interface Request {
   readonly status: number | null;
   readonly code: string | null;
   readonly receipt: string | null;
-  /** By the usage that an answer told which came whole; null for every other one. */
+  /** By the usage of an answer that came whole; null for every other one. */
   readonly costNano: number | null;
 }
 

@@ -28,7 +28,7 @@ describe.skipIf(missing !== null)("a network of namespaces", () => {
     expect(await reaches("b", network.address("c"))).toBe(true);
   });
 
-  test("a machine that is deaf to another one hears the third, and all again when it is healed", async () => {
+  test("a machine that is deaf to another one receives from the third, and all again when it is healed", async () => {
     await network.deafen("a", "b");
     expect(await isCutOff("a", network.address("b"))).toBe(true);
     expect(await reaches("a", network.address("c"))).toBe(true);
@@ -36,7 +36,7 @@ describe.skipIf(missing !== null)("a network of namespaces", () => {
     expect(await reaches("a", network.address("b"))).toBe(true);
   });
 
-  test("of what a machine sends and hears some is lost, and nothing when it is healed", async () => {
+  test("some of what a machine sends and receives is lost, and nothing when it is healed", async () => {
     const tries = Array.from({ length: 40 }, (_, index) => index);
     await network.lose("a", 50);
     const cutOff = await Promise.all(tries.map(() => isCutOff("a", network.address("b"))));
@@ -73,7 +73,7 @@ describe.skipIf(missing !== null)("a network of namespaces", () => {
   test("when it is removed, nothing is left of it, not even what still ran there", async () => {
     const other = await Network.make(["alone"]);
     const child = Bun.spawn([...other.on("alone"), "sleep", "1000"]);
-    // It is there once it is what it was told to run.
+    // It is there once it has started its program.
     await until(() => readFileSync(`/proc/${child.pid}/comm`, "utf8") === "sleep\n");
     expect(namespaces()).toContain(other.name);
     await other.remove();

@@ -57,7 +57,7 @@ export class Network {
     return this.rule(from, `add element inet faults unsent { ${this.addressesOf(to)} }`);
   }
 
-  /** Neither hears of the other any more. */
+  /** Neither receives anything from the other any more. */
   async cut(machine: string, other: string): Promise<void> {
     await this.deafen(machine, other);
     await this.mute(machine, other);

@@ -4,7 +4,7 @@ import type { Secret } from "./clients.ts";
 import type { Attempt, Audit, Credit, KeyFacts, LimitSet, Outcome, Receipt, Revoke } from "./history.ts";
 
 /**
- * Whoever owns the keys, and the operator: credits and takes back, changes limits, makes keys and revokes them, each at any
+ * The owner of the keys, and the operator: credits and takes back, changes limits, makes keys and revokes them, each at any
  * gateway and again until one has answered, and writes down every attempt.
  *
  * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day or month is kept

@@ -26,7 +26,7 @@ export async function storm(seed: number, rounds: number, diskless = 0): Promise
   const folder = mkdtempSync(join(tmpdir(), "storm-"));
   try {
     const file = join(folder, "report.json");
-    // Whoever asks has to be on the network as well.
+    // The client has to be on the network as well.
     const inside = [
       process.execPath,
       import.meta.path,
@@ -45,7 +45,7 @@ export async function storm(seed: number, rounds: number, diskless = 0): Promise
       stderr: log,
       timeout: MAX_MS + rounds * MAX_ROUND_MS,
     });
-    // Whoever ends this ends the storm first, and nothing of it stays.
+    // Ending this ends the storm first, and nothing of it stays.
     const end = () => child.kill("SIGKILL");
     for (const signal of ENDING) process.once(signal, end);
     const code = await child.exited;
@@ -176,7 +176,7 @@ class Load {
       this.operate(() => operator.replaceLeaked(), LEAK_PAUSE_MS),
     ];
     this.all = Promise.all([...streams, ...acts]);
-    // Whoever stops it hears of it.
+    // The caller that stops it gets the error.
     this.all.catch(() => {});
   }
 
@@ -276,7 +276,7 @@ const PAUSE_MS = 30;
 const MONEY_PAUSE_MS = 300;
 const LEAK_PAUSE_MS = 1_000;
 const BETWEEN_MS = 1_000;
-/** Gateways wait so long for connections that were cut off, and whoever needs one of these waits too. */
+/** Gateways wait so long for connections that were cut off, and requests that need one of these wait too. */
 const GIVEN_UP_MS = 5_000;
 const MAX_LEFT = 5_000;
 const AT_ONCE = 6;

@@ -11,7 +11,7 @@ import { readyLine } from "../process/gateway.ts";
 
 /**
  * What `bun run build` makes, each started in an empty folder where there is neither a checkout nor Bun on the
- * path: the executable; and the package, packed and installed by npm as whoever downloads it does.
+ * path: the executable; and the package, packed and installed by npm as a user does.
  */
 const ROOT = join(import.meta.dir, "../..");
 let folder: string;
@@ -66,7 +66,7 @@ describe.each(ways)("%s", (_, command) => {
     expect(existsSync(join(cwd, "data/gateway.sqlite"))).toBe(true);
   }, 600_000);
 
-  test("told to stop, it is not ready, ends its streams and exits with 0", async () => {
+  test("after a stop signal, it is not ready, ends its streams and exits with 0", async () => {
     const finish = gate();
     const { events } = chatText(["The ", "tide."]);
     const last = (n: number) => n === events.length - 1 && finish.passed;
@@ -157,7 +157,7 @@ models:
     routes: [{ host: fake, model: m }]
 `;
 
-/** In a folder of its own, with nothing but Node.js, the system's programs and what is told on the path. */
+/** In a folder of its own, with nothing but Node.js, the system's programs and the given ones on the path. */
 async function start(command: string, file?: string) {
   const cwd = mkdtempSync(join(folder, "empty-"));
   if (file !== undefined) writeFileSync(join(cwd, "gateway.yaml"), file);

@@ -445,7 +445,7 @@ describe("a card payment", () => {
       const world = new World();
       await happens(world);
       expect(says(world)).toMatchObject(whole);
-      // Looked at again, by whoever heard the same news twice.
+      // Polled again, by the process that received the same news twice.
       for (let again = 0; again < 3; again++) await world.sees({});
       expect(says(world)).toMatchObject(whole);
       expect(world.payments.credited).toBeLessThanOrEqual(2 * AMOUNT);

@@ -149,7 +149,7 @@ describe("the facilitator", () => {
     expect(await balanceOf(gateway, mine.key)).toBe(1);
   });
 
-  test("is away: nothing moves, and whoever retries in time is credited once it is back", async () => {
+  test("is away: nothing moves, and a payer who retries in time is credited once it is back", async () => {
     await begin({ network: HURRIED });
     await facilitator.stop();
     const header = await signature(2);

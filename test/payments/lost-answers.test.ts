@@ -131,7 +131,7 @@ test("a client that left before its answer gets it when it repeats its call, als
   expect(await paid()).toEqual([1, 1]);
 });
 
-test("whoever has seen that a payment is credited, or orders another amount or by another name, pays again", async () => {
+test("a payer who has seen that a payment is credited, or orders another amount or by another name, pays again", async () => {
   await begin(300);
   await chain.minesAtOnce(false);
   const { id } = await (await buy()).json();

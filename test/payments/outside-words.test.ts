@@ -104,7 +104,7 @@ test("what Stripe says of its key is not logged", async () => {
   await stripe.close();
 });
 
-/** A node that serves whoever knows the key in its path, as hosted ones do. */
+/** A node that serves every client with the key in its path, as hosted ones do. */
 function keyedNode() {
   const keyed = { rpc: "", isAway: false, stop: () => server.stop(true) };
   const server = Bun.serve({

@@ -152,7 +152,7 @@ test("a transfer that fails on the chain however often it is sent costs gas thre
     const payment = await only();
     await rail.poll({ ...payment, order: JSON.stringify({ ...orderOf(payment), sentAt: 0 }) });
   };
-  // Whoever was asked has lost it, or lied: that costs nothing.
+  // The facilitator has lost it, or lied: that costs nothing.
   for (let lost = 0; lost < 4; lost++) await later();
   expect(world.sent).toBe(5);
   for (let failed = 0; failed < 6; failed++) {

@@ -214,7 +214,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     ["run's calls", "calls:bal_1/job:5"],
   ];
   for (const [what, counter] of lowered) {
-    test(`a ${what} is what its owner last set, whatever a node says that has not heard of it`, async () => {
+    test(`a ${what} is what its owner last set, whatever a node says that does not know it`, async () => {
       const authority = await fresh();
       await join("n0");
       await postgres.query((sql) => sql`INSERT INTO balances (id, created_at) VALUES ('bal_1', 0)`);

@@ -6,7 +6,7 @@ import { openQuick, save } from "../payments/paid-gateway.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("card payments at two gateways", (cluster) => {
-  test("are credited once, and disputed once, whichever of them hears of it, and both at once", async () => {
+  test("are credited once, and disputed once, whichever of them receives it, and both at once", async () => {
     const stripe = new FakeStripe();
     const config = `store: ${await cluster.database()}
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }

@@ -46,7 +46,7 @@ describeOnPostgres("a connection that is gone without a word", (cluster) => {
     wire.heal();
   }, 600_000);
 
-  test("is heard of no longer, and another one listens in its place", async () => {
+  test("receives nothing any more, and another one listens in its place", async () => {
     const received = Promise.withResolvers<string>();
     let listening = 0;
     cutOff.listen({ said: (word) => (word === "again" ? received.resolve(word) : void (listening += 1)) });

@@ -79,7 +79,7 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     return seen;
   };
 
-  /** Asks both kinds of both gateways until told to stop. */
+  /** Asks both kinds of both gateways until stopped. */
   function load(key: string): { more(answers: number): Promise<void>; stop(): Promise<Seen[]> } {
     const all: Seen[] = [];
     let loading = true;

@@ -57,7 +57,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     return statuses;
   }
 
-  test("a refusal tells what is left in all, whoever was granted it, and what open requests hold elsewhere", async () => {
+  test("a refusal tells what is left in all, granted to any node, and what open requests hold elsewhere", async () => {
     const { key, balance_id } = await gateways[0]!.key(0.0015);
     gates = { held: gate(), arrivals: 0 };
     expect((await send(0, key)).status).toBe(200);

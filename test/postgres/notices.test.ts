@@ -30,7 +30,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
     for (const gateway of gateways.splice(0)) await gateway.close();
   }
 
-  test("is heard once it is so", async () => {
+  test("arrives once it is so", async () => {
     const store = await cluster.database();
     const [one] = await pair(store);
     const changed = Promise.withResolvers<void>();

@@ -82,7 +82,7 @@ describeOnPostgres("receipts that are deleted from PostgreSQL", (cluster) => {
     expect(await store.receipt("rcpt_0")).toBeNull();
   });
 
-  test("are not charged again by a node that ships its journal again, whether or not it was heard the first time", async () => {
+  test("are not charged again by a node that ships its journal again, whether or not it arrived the first time", async () => {
     const { postgres, store } = await booked();
     const audit = await store.audit();
     while ((await store.fold(OLD)) > 0);

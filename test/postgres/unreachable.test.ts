@@ -4,7 +4,7 @@ import { ADMIN, simpleConfig } from "../process/gateway.ts";
 import { describeOnOwnPostgres } from "./fixture.ts";
 
 /**
- * Whoever asks something that only PostgreSQL knows, while that is away, is told to ask again, and nobody is
+ * A request for something that only PostgreSQL knows, while that is away, is refused with a time to retry, and nobody is
  * alarmed.
  */
 describeOnOwnPostgres("while PostgreSQL is away", (cluster) => {

@@ -64,7 +64,7 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
       });
       return { keys: keys.map(({ hash }) => hash).toSorted(), balances };
     };
-    // Whoever changes another balance meanwhile is not waited for.
+    // A change of another balance meanwhile is not waited for.
     const used = await make();
     await postgres.query(
       (sql) =>

@@ -47,7 +47,7 @@ describeOnPostgres("work that waits for one of the connections", (cluster) => {
     await Promise.all([first.done, second.done]);
   });
 
-  test("is told to retry where too many wait, or for too long, although the database answers", async () => {
+  test("gets a time to retry where too many wait, or for too long, although the database answers", async () => {
     const first = open();
     await first.started.passed;
     const waiting = [open({ deadlineMs: 10 * DEADLINE_MS }), open()];

@@ -30,7 +30,7 @@ describeOnPostgres("what several workers know of a host", (cluster) => {
         expect(answer.status).toBe(200);
         await answer.text();
       }
-      // Another may have asked it before it heard.
+      // Another may have asked it before it knew.
       expect(busy.requests.length).toBeLessThan(WORKERS - 1);
       expect(well.requests.length).toBe(40);
     } finally {

@@ -63,7 +63,7 @@ export function testContention(start: () => Promise<Fleet>): void {
   }
 
   test(
-    "requests that each lower the limits of one run are served, or told to retry",
+    "requests that each lower the limits of one run are served, or refused with a time to retry",
     async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const { key } = await fleet.balance();

@@ -146,7 +146,7 @@ test("SIGTERM drains: the stream finishes, nothing new is taken, the exit code i
     await again.stop();
   }));
 
-test("SIGTERM cuts a stream that takes too long: its client is told, and pays what was delivered", () =>
+test("SIGTERM cuts a stream that takes too long: its client gets an error, and pays what was delivered", () =>
   withFolder(
     async (folder) => {
       const gateway = await GatewayProcess.start(folder);

@@ -30,7 +30,7 @@ async function makeOnce(path: string): Promise<void> {
   renameSync(outfile, path);
 }
 
-/** One process at a time; whoever is killed lets the next in. */
+/** One process at a time; a killed one lets the next in. */
 async function alone(run: () => Promise<void>): Promise<void> {
   const lock = new Database(join(KEPT_IN, "lock.sqlite"));
   lock.run("PRAGMA busy_timeout = 600000");

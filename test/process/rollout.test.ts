@@ -88,7 +88,7 @@ const readiness = async (gateway: GatewayProcess) => (await gateway.get("/readyz
 const versionOf = (gateway: GatewayProcess) =>
   until(async () => (await readiness(gateway)) === "not ready: it is stopping\n");
 
-test("told to stop, it serves for shutdown_delay_ms: /readyz says no, and connections close with their answers", () =>
+test("after a stop signal, it serves for shutdown_delay_ms: /readyz says no, and connections close with their answers", () =>
   withGateway(async (gateway, key) => {
     const idle = await RawClient.connect(gateway.url);
     expect(await idle.get("/readyz")).toEqual({ status: 200, closes: false, body: "ready\n" });

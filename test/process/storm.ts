@@ -4,7 +4,7 @@ import { keeperOf, workersOf } from "../server/workers/processes.ts";
 import { ADMIN, Folder, GatewayProcess, type Reply, simpleConfig } from "./gateway.ts";
 
 /**
- * Kills the real process again and again while it streams, and holds what clients were told against what the
+ * Kills the real process again and again while it streams, and compares what clients received with what the
  * books say: every acknowledged answer has its one settled receipt at the price that the host's usage gives,
  * nothing drifts, and credit that is taken back as the process dies is taken once.
  *
@@ -118,7 +118,7 @@ export const isWhole = (supervisor: number, workers: number, gone: readonly numb
   return alive.length === workers + 1 && !alive.some((pid) => pid === undefined || gone.includes(pid));
 };
 
-/** Whoever gets an error that says so asks again. */
+/** Retries after an error that says so. */
 async function answered(send: () => Promise<Reply>): Promise<Reply> {
   let answer: Reply | null = null;
   await until(async () => {

@@ -326,7 +326,7 @@ describe("what processes tell each other", () => {
     await pass(soon);
     expect(seen(1)).toBe("a");
   });
-  test("not that one began at home before it heard where the conversation is", async () => {
+  test("not that one began at home before it learned where the conversation is", async () => {
     const { pass, turn, seen } = pair();
     turn(1, "b");
     await pass(soon);
@@ -343,7 +343,7 @@ describe("what processes tell each other", () => {
     await pass(soon);
     expect(seen(1_499)).toBe("b");
   });
-  test("a process that cannot be told does not stop the others' memory", async () => {
+  test("a process that cannot be reached does not stop the others' memory", async () => {
     const clock = new ManualClock();
     let sent = 0;
     const affinity = new Affinity(clock, async () => {

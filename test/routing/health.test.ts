@@ -93,7 +93,7 @@ describe("a circuit", () => {
     expect(enter(A)).toBe(true);
   });
 
-  test("a probe that is never heard of again does not keep the host out for ever", () => {
+  test("a probe that never ends does not keep the host out for ever", () => {
     attempts(FAILED, FAILED, FAILED);
     clock.advance(FIRST_REST_MS);
     health.enter(A);
@@ -156,7 +156,7 @@ describe("a circuit", () => {
     expect(health.unproven(A)).toBe(true);
   });
 
-  test("how often it served and failed is told, and why and when it failed last", () => {
+  test("how often it served and failed is reported, and why and when it failed last", () => {
     expect(health.record(A)).toBeNull();
     attempts(FAILED, SERVED);
     clock.advance(5_000);
@@ -234,12 +234,12 @@ describe("what one worker of a machine finds out", () => {
     });
   }
 
-  test("is told once, however many requests failed together", () => {
+  test("is reported once, however many requests failed together", () => {
     failing(A, ...Array<Observation>(100).fill(FAILED), ...Array<Observation>(100).fill(failedFor(7_000)));
     expect(reported.map(({ ms }) => ms)).toEqual([1_000, 7_000]);
   });
 
-  test("is not told back by those who heard it", () => {
+  test("is not sent back by those who received it", () => {
     failing(A, FAILED, FAILED, FAILED);
     one.onRemoteRest({ host: "b", model: null, ms: 5_000, isHostRequested: true });
     expect(reported).toHaveLength(1);

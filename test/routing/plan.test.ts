@@ -359,7 +359,7 @@ describe("several models", () => {
       )[0],
     ).toBe("a/two@far");
   });
-  test("any failure moves on, a host's verdict on the request too; otherwise the client hears it", () => {
+  test("any failure moves on, a host's verdict on the request too; otherwise the client receives it", () => {
     expect(plan(asking("a/one", { models: ["a/two"] })).movesOn).toBe("always");
     expect(plan(asking("a/one", { models: ["a/one"] })).movesOn).toBe("never");
     expect(plan(queryFor("a/one")).movesOn).toBe("never");
@@ -466,7 +466,7 @@ describe("the Open Tier", () => {
       expect(refusal(queryFor("gateway/auto:free"), routeState).code).toBe("no_free_route");
     }
   });
-  test("a model without a free route is told apart from one whose route is not verified", () => {
+  test("a model without a free route is distinguished from one whose route is not verified", () => {
     const none = refusal(queryFor("a/two:free"));
     expect(none).toMatchObject({ code: "no_free_route", details: { shouldRetry: false } });
     expect(none.message).toStartWith("There is no free route for a/two:free here.");

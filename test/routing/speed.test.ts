@@ -58,7 +58,7 @@ describe("what is known of a route's speed", () => {
     expect(speed.firstTokenMsWithin(1)).toBe(5_000);
   });
 
-  test("prompts of one size are told from those of another", () => {
+  test("prompts of one size are distinguished from those of another", () => {
     const speed = new Speed();
     for (let count = 0; count < 20; count++) {
       speed.firstToken(100, 1_000, BALANCE, 0);

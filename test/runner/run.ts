@@ -23,7 +23,7 @@ Runs the test files in parallel processes: as many as there are cores, and more 
   --thorough  the most rounds, which take some files an hour: name them
   --each      every file in a process of its own
   --jobs N    so many processes at once, never more
-  --again     what failed runs once more at the end, alone; if it passes then, it is told as unsteady
+  --again     what failed runs once more at the end, alone; if it passes then, it is reported as unsteady
   path        only files with this in their path
 `;
 const { values: wish, positionals: paths } = understood();

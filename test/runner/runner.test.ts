@@ -65,7 +65,7 @@ test("all files pass: it says how many tests did, last and as .ci/run reads it, 
   expect(code).toBe(0);
 });
 
-test("one fails: its words are told, the other's result stands, and what it left running is ended", async () => {
+test("one fails: its words are printed, the other's result stands, and what it left running is ended", async () => {
   const folder = project({ "test/a.test.ts": STARTS("expect(1).toBe(2);"), "test/b/c.test.ts": PASSES });
   const { out, code } = await run(folder);
   expect(out).toContain("Expected: 2");
@@ -157,7 +157,7 @@ describe("--again", () => {
   expect(ran).toBe(true);
 });`);
 
-  test("what fails and then passes alone is told as unsteady, with its failure, and the run passes", async () => {
+  test("what fails and then passes alone is reported as unsteady, with its failure, and the run passes", async () => {
     const folder = project({ "test/a.test.ts": FAILS_ONCE, "test/b/c.test.ts": PASSES });
     const { out, code } = await run(folder, "--again");
     expect(out).toContain("again test/a.test.ts: 1 pass");
@@ -201,7 +201,7 @@ describe("--again", () => {
   });
 });
 
-test("an option that it does not know runs nothing and is told with those that it knows; so is --help", async () => {
+test("an option that it does not know runs nothing and is reported with those that it knows; so is --help", async () => {
   const folder = project({ "test/a.test.ts": PASSES });
   const wrong = start(folder, "--lnog");
   expect(await new Response(wrong.stderr).text()).toContain("'--lnog'");

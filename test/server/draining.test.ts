@@ -46,7 +46,7 @@ async function drained({ settleMs, waiting = 0 }: { settleMs: number; waiting?: 
   return { notifiedMs: stream.notifiedMs, brokenMs: server.brokenMs };
 }
 
-test("a stream that is cut is told so, however long its count takes, before connections are broken", async () => {
+test("a stream that is cut ends with an error, however long its count takes, before connections are broken", async () => {
   const { notifiedMs, brokenMs } = await drained({ settleMs: 5_000 });
   expect(notifiedMs).toBeGreaterThan(5_000);
   expect(brokenMs).toBeGreaterThanOrEqual(notifiedMs);

@@ -3,10 +3,10 @@ import { check } from "./auditor.ts";
 import type { NodeLife } from "./free-requests.ts";
 
 /**
- * The auditor's book of the requests that a fleet has neither admitted nor refused yet. Whoever is refused
+ * The auditor's book of the requests that a fleet has neither admitted nor refused yet. A request that is refused
  * because a limit was short was short of something by what each node had really spent and held at some moment
  * while he waited. The moments may differ: each node says what it has left when it is asked, and what one gives
- * back after that, another may have taken before it answers. A request that was told that nobody knows is not
+ * back after that, another may have taken before it answers. A request that ended without a verdict is not
  * judged.
  */
 export class Asking {

@@ -18,7 +18,7 @@ export class Auditor {
   /** Some may have been taken back since. */
   private readonly mostCredits = new Map<BalanceId, number>();
   readonly asks: SimulatedRequest[] = [];
-  /** By idempotency key, what may have been taken back, and nobody was told. */
+  /** By idempotency key, what may have been taken back without an answer. */
   readonly inDoubt = new Map<string, Debit>();
   /** Of each life of the gateway that is over. */
   readonly deaths: Death[] = [];
@@ -46,7 +46,7 @@ export class Auditor {
     check(credited >= least && credited <= most, `${balance} has ${credited}, of ${least} to ${most}`);
   }
 
-  /** What a relaxed journal told clients since then may be lost. */
+  /** What a relaxed journal answered since then may be lost. */
   powerCut(sinceMs: number): void {
     for (const request of this.asks) if (request.answeredMs >= sinceMs) request.mayBeLost = true;
   }
@@ -99,7 +99,7 @@ export class Auditor {
         const { cost: reportedCost, outputTokens } = request.seen!;
         check(
           reportedCost !== null && Math.round(reportedCost * NANO_PER_USD) === receipt.charged,
-          `told a cost of ${reportedCost}: ${about}`,
+          `reported a cost of ${reportedCost}: ${about}`,
         );
         const { words, thoughts } = server.script;
         check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
@@ -110,7 +110,7 @@ export class Auditor {
             receipt.charged === cost(request.prices, receipt.host, prompt, words + thoughts),
             `a wrong charge: ${about}`,
           );
-          check(outputTokens === words + thoughts, `told of ${outputTokens} output tokens: ${about}`);
+          check(outputTokens === words + thoughts, `reported ${outputTokens} output tokens: ${about}`);
         } else if (kind !== "beyond") {
           this.judgeCounted(request, receipt, words, about);
         }
@@ -121,7 +121,7 @@ export class Auditor {
         return;
       case "broken": {
         check(receipt !== undefined, `a broken stream has no receipt: ${about}`);
-        // Thoughts count where their host has told of them.
+        // Thoughts count where their host has reported them.
         const thoughts = Math.max(0, ...hosts.map((one) => (alwaysReports(one) ? one.script.thoughts : 0)));
         if (request.words + thoughts < SURELY_WRITTEN_OFF && request.error === "upstream_error") {
           check(receipt.charged === 0, `fewer than 50 tokens were charged: ${about}`);
@@ -152,7 +152,7 @@ export class Auditor {
     }
   }
 
-  /** Clients are told what a host has said, all of it or its beginning, and nothing else. */
+  /** Clients receive what a host has sent, all of it or its beginning, and nothing else. */
   private judgeSeen({ seen, outcome }: SimulatedRequest, hosts: readonly Served[], about: string): void {
     if (seen === null) return;
     check(seen.illegal === undefined, `no legal stream: ${seen.illegal}: ${about}`);
@@ -317,7 +317,7 @@ export interface SimulatedRequest extends Counted {
   error: string | null;
   /** Words that arrived. */
   words: number;
-  /** When it last heard of the gateway: that it begins, or that it ends. Monotonic. */
+  /** When it last received something from the gateway: the start, or the end. Monotonic. */
   answeredMs: number;
   /** The power was cut soon after that, under a relaxed journal. */
   mayBeLost: boolean;

@@ -102,7 +102,7 @@ export class Client {
 
 export type Generate = ReturnType<typeof generator>;
 
-/** How the first word is told. */
+/** How the first word is sent. */
 const WORD_SENT = {
   "chat.completions": `"content":"${WORD}`,
   responses: `"delta":"${WORD}`,

@@ -2,7 +2,7 @@ import type { Clock, EpochMs, Timer } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 
 /**
- * Time that passes only when told to. Timers fire in order of their time, then of their making. Each life of
+ * Time that passes only when the test says so. Timers fire in order of their time, then of their making. Each life of
  * a process has timers of its own, which end with it; the wall clock may be set forward or back, the
  * monotonic one only runs.
  */

@@ -165,7 +165,7 @@ export interface CommitLine {
 /** A node waits so long for the answer to a commit. */
 const GIVE_UP_MS = 5_000;
 
-/** What clients of nodes without a journal were told. */
+/** Answers to clients of nodes without a journal. */
 export class Promises {
   private readonly started = new Set<ReceiptId>();
   private readonly charged = new Map<ReceiptId, NanoUsd>();
@@ -186,7 +186,7 @@ export class Promises {
     for (const [receipt, charged] of this.charged) {
       const end = ends.get(receipt);
       check(end?.state === "settled", `${receipt} was acknowledged and is ${end?.state ?? "nowhere"}`);
-      check(end.charged === charged, `${receipt} was told ${charged} and charged ${end.charged}`);
+      check(end.charged === charged, `${receipt} was quoted ${charged} and charged ${end.charged}`);
     }
     check(holds.size === 0, `${holds.size} holds were left behind`);
   }

@@ -161,7 +161,7 @@ class FlappingHost {
     readonly id: string,
     private readonly failing: Deed | null,
     private readonly random: Random,
-    /** Of its own: it goes up and down at the same times whoever asks it. */
+    /** Of its own: it goes up and down at the same times for every caller. */
     private readonly moods: Random,
     private readonly clock: Clock,
   ) {}

@@ -4,7 +4,7 @@ import { check } from "./auditor.ts";
 /**
  * The auditor's book of the free requests of one owner, made through any node of the fleet, on the day that
  * it is there. What a node has admitted counts while it is there to remember that; of a node that is gone,
- * what its client was told counts, and what it had sent may count.
+ * what its client received counts, and what it had sent may count.
  */
 export class FreeRequests {
   private readonly made = new Map<ReceiptId, FreeRequest>();

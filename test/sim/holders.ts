@@ -24,7 +24,7 @@ export class Holders {
   private readonly suspended = new Set<BalanceId>();
   /** As they were last read: a change of anything makes new ones. */
   private readonly read = new Map<string, Holder>();
-  /** Until then, whoever asks for what has just changed hears that it is being read. */
+  /** Until then, callers that read what has just changed learn that it is being read. */
   private readingUntilMs = 0;
   private revoked = 0;
 

@@ -110,7 +110,7 @@ interface Work {
   readonly usage: Usage & { readonly output: number };
   /** Tokens that it counts for each that can be seen, or thought at the pace that holds reckon with. */
   readonly hides: number;
-  /** The estimate of its words is as many times too high; a count, of which it hears a step later, says so. */
+  /** The estimate of its words is as many times too high; a count, which it gets a step later, says so. */
   readonly overrated: number;
   /** Says what it has used so far, with its words and while it thinks; or now and then, with some words. */
   readonly reportsUsage: boolean;

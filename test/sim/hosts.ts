@@ -100,7 +100,7 @@ interface Script {
   readonly death: "none" | "truncated" | "error_event" | "stalls" | "no_end_mark";
 }
 
-/** As reported on the wire: honest, or one of the lies that hosts have told. */
+/** As reported on the wire: honest, or one of the false reports that hosts have sent. */
 type Usage = {
   readonly kind: "honest" | "absent" | "negative" | "huge" | "zero" | "text" | "beyond";
   readonly prompt: number;
@@ -177,7 +177,7 @@ const reportOf =
     }
   };
 
-/** The gateway is told that no host thinks faster. */
+/** The configuration says that no host thinks faster. */
 export const THOUGHTS_PER_SECOND = 20;
 
 /** One delta's text: one token for every vocabulary. */

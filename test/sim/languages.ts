@@ -142,7 +142,7 @@ export function reported(value: Loose, report: Report): Loose {
   return value;
 }
 
-/** What no client of the language may be told. */
+/** What no client of the language may receive. */
 export function brokenRules(language: SurfaceName, stream: string): string[] {
   const order = ORDERS[language]();
   for (const frame of framesOf(stream)) order.take(frame);
@@ -166,10 +166,10 @@ const framesOf = (stream: string): Frame[] =>
 export interface Seen {
   readonly text: string;
   readonly isComplete: boolean;
-  /** The last that it was told: USD. */
+  /** The last cost that it received: USD. */
   readonly cost: number | null;
   readonly outputTokens: number | null;
-  /** What no client of the language may be told. */
+  /** What no client of the language may receive. */
   readonly illegal?: string;
 }
 

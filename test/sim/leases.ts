@@ -25,7 +25,7 @@ import { Random } from "./random.ts";
  * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with
  * partitions, pauses and crashes, while keys are revoked and limits lowered through any of them. Once a revoke was
  * answered, no request that comes may be accepted by any node; once a lower limit was, no node may use what it was
- * granted under the old one; and either is answered soon after the longest lease, whoever is gone.
+ * granted under the old one; and either is answered soon after the longest lease, whichever node is gone.
  */
 export async function simulateLeases(
   seed: number,
@@ -139,7 +139,7 @@ class Fleet {
         this.addKey();
       }
     } catch {
-      // Its caller was told that it failed, and may try again.
+      // Its caller got a failure, and may try again.
     }
   }
 
@@ -152,7 +152,7 @@ class Fleet {
       this.lowered = Math.max(this.lowered, version);
       this.counts.lowered += 1;
     } catch {
-      // Its caller was told that it failed.
+      // Its caller got a failure.
     }
   }
 
@@ -266,7 +266,7 @@ class DatabaseStore extends Store {
   }
 
   protected override note(change: Omit<MembershipChange, "version">): number {
-    // It dies before it has told anybody of what it changed: nobody is answered.
+    // It dies before it has notified anybody of what it changed: nobody is answered.
     if (this.dice.chance(0.1)) {
       this.registry = this.begin();
       throw new Error("no answer");

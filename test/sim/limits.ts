@@ -7,7 +7,7 @@ import type { Served } from "./hosts.ts";
  * The auditor's books of what is counted without being paid: a key's requests and tokens of a minute, and its
  * owner's free requests of a day. Of a request that is on its way, that its client left or that was open at a
  * crash, nobody outside knows what it took in the end; so each counts as a span, from what it has surely
- * taken to what it may have. Whoever was admitted must have fitted in by the least, and whoever was refused
+ * taken to what it may have. An admitted request must have fitted in by the least, and a refused one
  * must not have fitted in by the most.
  */
 export function judgeLimits(
@@ -210,7 +210,7 @@ class LimitBooks {
   answered(facts: Facts): void {
     const { request } = facts;
     if (request.outcome === "refused") this.judgeRefused(facts);
-    // Whose key has ended is told of nothing else.
+    // An ended key is refused for nothing else.
     const isKnown = request.error !== "invalid_api_key" && request.error !== "account_suspended";
     if (request.draws !== null && isKnown) this.judgeRemaining(request, request.draws, request.answer!);
   }
@@ -292,7 +292,7 @@ class LimitBooks {
     if (what === "rpm_limit") this.counts.overRpm += 1;
     else if (what === "tpm_limit") this.counts.overTpm += 1;
     else this.counts.overFreeRpm += 1;
-    // One that is above the limit by itself is told that waiting does not help.
+    // One that is above the limit by itself gets an error that waiting does not help.
     if (needed.most > limit) return;
     check(retryAfterS !== null && retryAfterS >= 1 && retryAfterS <= 60, `the wait is no minute: ${about}`);
     const thenMs = request.atMs + retryAfterS * 1_000;

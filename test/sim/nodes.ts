@@ -42,11 +42,11 @@ import { DatabaseAuthority } from "./sqlite-authority.ts";
  * the while he waited, wherever it was, and no stream stops for which there was, also of a host that sends several times
  * what is held in one packet.
  * One key draws from a budget that caps each value of a tag. Nodes forget values that are quiet and give them back, while
- * their statements are lost, doubled and late like all others; no value's cap may be crossed, whoever forgot it.
+ * their statements are lost, doubled and late like all others; no value's cap may be crossed, whichever node forgot it.
  * With two regions, every other ledger is far from the Authority: each message takes 40 ms, and all of the region may be
  * cut off at once, for up to half a minute.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
- * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
+ * request's worst case, all free requests of the day can be made, and what ledgers answered clients
  * without a journal is in the books.
  */
 export async function simulateNodes(
@@ -169,7 +169,7 @@ class Fleet {
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
-  /** It goes on whoever dies. */
+  /** It goes on whichever node dies. */
   private readonly farLine: Clock;
   private regionIsCut = false;
   private readonly authority: FleetAuthority & { stop?(): void };
@@ -737,7 +737,7 @@ class Fleet {
       for (const [id, held] of this.postgres.held(name)) all.get(id)?.add(number, 0, held);
     }
     for (const { name, ledger, forgotten } of this.nodes) {
-      // What it counts in its memory, nobody will be told of.
+      // What it counts in its memory reaches nobody.
       if (this.postgres.isClosed(name)) continue;
       const number = this.numbers.get(name)!;
       for (const { id, spent, held } of ledger.counters.booked()) all.get(id)?.add(number, spent, held);
@@ -774,7 +774,7 @@ abstract class Node {
   readonly open: Reservation[] = [];
   /** Requests that are not admitted or refused yet. */
   asking = 0;
-  /** On the wrong side of a partition, or paused: neither says nor hears anything. */
+  /** On the wrong side of a partition, or paused: neither sends nor receives anything. */
   cut = false;
   dead = false;
   /** What it has spent of values of tags that it forgot. */

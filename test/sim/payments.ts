@@ -176,7 +176,7 @@ class PaymentWorld {
     this.begin();
   }
 
-  /** The process may end right after a write that is durable, before anybody hears of it. */
+  /** The process may end right after a write that is durable, before anybody is answered. */
   private crashingAfter(life: { over: boolean }): After {
     return async (done) => {
       const result = await done;

@@ -28,7 +28,7 @@ export class SimulatedStripe {
     private readonly payers: { readonly isPaidOtherwise: boolean } = { isPaidOtherwise: false },
   ) {}
 
-  /** What a gateway asks; a call may fail before it is heard, and after. */
+  /** What a gateway asks; a call may fail before it arrives, and after. */
   api(): Pick<StripeApi, keyof StripeApi> {
     const answered = async <Result>(run: () => Result): Promise<Result> => {
       if (!this.isCalm && this.random.chance(0.02)) throw new Error("Stripe is away");
@@ -62,7 +62,7 @@ export class SimulatedStripe {
       if (this.payers.isPaidOtherwise && this.random.chance(0.2)) this.payOtherwise(session);
       return true;
     }
-    // Nobody need have heard of what became of one before the next one.
+    // Nobody need know what became of one before the next one.
     const news = this.random.next();
     const dispute = disputes.find(({ outcome }) => outcome !== "won");
     if (news < 0.25 && disputes.length < MAX_DISPUTES) {

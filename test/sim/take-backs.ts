@@ -167,7 +167,7 @@ class History {
       new CardRail({
         api: {
           ...api,
-          // Whoever asked first may be answered last.
+          // The first caller may be answered last.
           checkout: fenced(async (id) => {
             const checkout = await api.checkout(id);
             await this.someTime();

@@ -424,7 +424,7 @@ class Fleet {
     for (const node of there) {
       this.notify(node);
       for (const name of notified) node.runs.changed(runSubject(BALANCE, name));
-      // Whoever asks now hears that it is being read.
+      // A caller that asks now learns that it is being read.
       if (random.chance(0.3))
         for (const { id } of this.keys) if (random.chance(0.5)) node.holders.forget({ id });
     }
@@ -433,7 +433,7 @@ class Fleet {
     for (const node of there) this.notify(node);
     // What was pushed out of memory is read once it is needed.
     if (random.chance(0.3)) random.pick(this.nodes).runs.forgetAll();
-    // What one node took while others had not heard of it yet, it took before the change was answered.
+    // What one node took while others did not know it yet, it took before the change was answered.
     if (this.nodes.length > 1) this.used = this.usedOf(this.nodes);
   }
 

@@ -433,7 +433,7 @@ class World {
     verifyFree(this.life!.health, this.unverified);
   }
 
-  /** Clients that are told how long to wait come back then, to the moment, or a little too soon. */
+  /** Clients that receive a time to wait come back then, to the moment, or a little too soon. */
   private comeBack({ key, draws, error, retryAfterS }: SimulatedRequest, clock: Clock): void {
     const random = this.rushing!;
     if (error !== "rate_limited" || retryAfterS === null || !random.chance(0.5)) return;
@@ -534,7 +534,7 @@ class World {
 const MAX_SYNC_MS = 20;
 /** The wall clock may be set by weeks. */
 const MAX_LEAP_MS = 40 * 86_400_000;
-/** What a relaxed journal told clients is synced by then. */
+/** What a relaxed journal answered is synced by then. */
 const RELAXED_LOSS_MS = 1_000 + MAX_SYNC_MS;
 /** A word that a client was given is in a checkpoint by then, even one that waited for a sync. */
 const CHECKPOINT_LOSS_MS = 2_500;

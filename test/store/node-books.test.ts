@@ -7,7 +7,7 @@ import { end } from "./end-record.ts";
 /** More would be for ever. */
 const ENOUGH = 20;
 
-test("whoever waits for what has happened does not wait for what happens meanwhile", async () => {
+test("a caller that waits for what has happened does not wait for what happens meanwhile", async () => {
   let batches = 0;
   const store = {
     async ship() {

@@ -55,7 +55,7 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
   });
   afterEach(() => bench.close());
 
-  test("whoever records an authorization first has it, whatever is added later", async () => {
+  test("the first to record an authorization has it, whatever is added later", async () => {
     const first = payment("1", { order: '{"a":"ü"}' });
     expect(await store.add(first, [])).toEqual({ kind: "added", payment: first });
     const other = payment("2", { external: first.external, balanceId: B });

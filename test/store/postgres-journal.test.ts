@@ -136,7 +136,7 @@ describe("what a transaction says", () => {
 });
 
 describe("while PostgreSQL does not commit", () => {
-  test("whoever waits goes on waiting, and what came meanwhile goes along", async () => {
+  test("callers that wait go on waiting, and what came meanwhile goes along", async () => {
     const { append, journal, commits, fails, last, clock, requested } = fixture();
     const first = journal.durable(append(end("a")));
     await fails();

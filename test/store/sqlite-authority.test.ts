@@ -271,7 +271,7 @@ test.each([
   ["budget:bud_1:total:0"],
   ["run:bal_1/job:5"],
   ["calls:bal_1/job:5"],
-])("%s is limited by what its owner last set, whatever a node says that has not heard of it", (counter) => {
+])("%s is limited by what its owner last set, whatever a node says that does not know it", (counter) => {
   const { db, join, settle } = keeper();
   join("n0");
   db.run("INSERT INTO balances (id, created_at) VALUES ('bal_1', 0)");

@@ -93,7 +93,7 @@ test("when the thread ends with a question open, who asked is told, others can w
   expect(booked()).toEqual([]);
 });
 
-test("whoever waits as it closes is answered, and whoever asks later is refused", async () => {
+test("callers that wait as it closes are answered, and later ones are refused", async () => {
   const { maintenance, book, booked } = opened();
   book("a");
   const waiting = maintenance.fold(2_000 as EpochMs);

@@ -23,7 +23,7 @@ test("a balance has four charts drawn at once; others still have theirs, and the
   expect(drawn(7, charts.length).filter(Boolean)).toHaveLength(MAX_CHARTS - 5);
 });
 
-test("whoever waits when the thread ends gets nothing, and there is room again", async () => {
+test("a caller that waits when the thread ends gets nothing, and there is room again", async () => {
   reader = new UsageReader("/nowhere/usage.sqlite", 1);
   const scope = { balanceId: null, keyId: null, since: epochMs(0), stretchMs: 1 };
   const waiting = reader.sums(scope);

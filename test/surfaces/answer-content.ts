@@ -35,7 +35,7 @@ export const contentOfWhole = (surface: SurfaceName, body: Loose): AnswerContent
       ? contentOfResponse(body)
       : contentOfMessage(body);
 
-/** The same story as a client of this language can be told it. */
+/** The same story as a client of this language can receive it. */
 export function tellable(surface: SurfaceName, story: Story): AnswerContent {
   const { reasoning = "", text = "", refusal = "", calls = [], end, sequence = null, usage } = story;
   const refused = refusal !== "" && end === "end";

@@ -200,7 +200,7 @@ describe("nobody can tell what a PDF costs", () => {
       }),
     ],
     ["that swells like no text", file({ 4: { stream: Buffer.alloc(4_000_000, " "), deflate: true } })],
-    // Whoever reads these to their ends is busy for hours.
+    // Reading these to their ends takes hours.
     [
       "whose tables begin and never end",
       file({

@@ -28,7 +28,7 @@ test.each([
   expect(readTraceparent(header)).toBeNull();
 });
 
-test("a trace goes on where the client's is, with a span of its own, and is told in the same form", () => {
+test("a trace goes on where the client's is, with a span of its own, and is sent in the same form", () => {
   const random = (into: Uint8Array) => into.fill(7);
   const parent = readTraceparent(`00-${TRACE}-${SPAN}-01`);
   const trace = openTrace(parent, () => false, random);

@@ -68,8 +68,8 @@ const budgetsOf = (budget: string | readonly string[] | null): string[] =>
 
 /**
  * Specification: the only model ids that the key may call, of which Auto picks too. Models may be listed
- * before they are published; a list that could never serve anybody is a mistake, and is told here rather than
- * to the key's every request.
+ * before they are published; a list that could never serve anybody is a mistake, and refused here rather than
+ * at the key's every request.
  */
 function allowedModelsOf(names: readonly string[] | null | undefined): string[] | null | undefined | Refusal {
   if (names === undefined || names === null) return names;

@@ -6,7 +6,7 @@ import type { ClientSocket } from "./client-socket.ts";
 
 /**
  * The events of a streamed answer as messages of a WebSocket: the same JSON, each in a text of its own. What the client
- * may build on with its next turn, the answer's id and items, is told before the last event leaves.
+ * may build on with its next turn, the answer's id and items, is recorded before the last event leaves.
  */
 export class EventFrames implements Sink {
   private readonly event = new CurrentEvent();

@@ -9,7 +9,7 @@ import { type ExportSettings, type ExportStorage, targetText } from "./export-ta
 
 /**
  * Puts what is booked into files at the target of the configuration, in order and once: by one process at a time, a file
- * at a time. A file's rows are written down, then it is put, then the cursor moves behind it; whoever finds a file that was
+ * at a time. A file's rows are written down, then it is put, then the cursor moves behind it; a process that finds a file that was
  * started puts the same one again. A target that is away delays the rest, and no request.
  */
 export class Exporter {

@@ -157,7 +157,7 @@ export class PostgresJournal implements Journal {
     if (error instanceof CommitUnknown) this.doubtfulThrough = last;
     this.sentThrough = this.doubtfulThrough;
     this.options.onFault(error);
-    // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is
+    // No caller may take back what the retry sends: so the waiting are answered while nothing is
     // under way.
     if (error instanceof EpochFenced) return this.close();
     if (this.state === "closed") return;

@@ -36,7 +36,7 @@ test.each([
   ["at the third attempt", [451, 451], "sent"],
   ["never, because the server stays busy", [451, 451, 451], "failed"],
   ["never, because the server does not want it", [550], "refused"],
-] as const)("whoever sends a mail learns what became of it: taken %s", async (_, refusals, outcome) => {
+] as const)("the sender of a mail learns its outcome: taken %s", async (_, refusals, outcome) => {
   server.refusals.push(...refusals);
   const sender = mailer(server.port);
   expect(await sender.deliver(MAIL)).toBe(outcome);

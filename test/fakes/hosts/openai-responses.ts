@@ -8,7 +8,7 @@ interface Step {
   readonly [field: string]: unknown;
 }
 
-/** An item as it is added, what is told of it, and as it is when it is done. */
+/** An item as it is added, its deltas, and as it is when it is done. */
 interface Item {
   readonly added: object;
   readonly steps: readonly Step[];

@@ -154,7 +154,7 @@ const SICK_CHAT = {
     ],
     HELLO_ANSWER,
   ),
-  "two calls, told in turns": chat(
+  "two calls, sent in turns": chat(
     [
       role,
       call(0, "call_a", "get_weather", ""),
@@ -178,7 +178,7 @@ const SICK_CHAT = {
     ],
     { calls: [OSLO, ROME], end: "tools" },
   ),
-  "two calls, both at index 0, told in turns by their ids": chat(
+  "two calls, both at index 0, sent in turns by their ids": chat(
     [
       role,
       call(0, "call_a", "get_weather", '{"city":'),
@@ -373,11 +373,11 @@ const SICK_RESPONSES = {
     UNTYPED,
   ),
   "a stream that is cut": responses([...halfMessage], HALF_ANSWER, /without its end/),
-  "items that are told only when they are done": responses(
+  "items that are sent only when they are done": responses(
     [done(0, WHOLE), done(1, called("a", OSLO.input)), completed([WHOLE, called("a", OSLO.input)])],
     { text: "Hello", calls: [OSLO], end: "tools" },
   ),
-  "two calls, told in turns": responses(
+  "two calls, sent in turns": responses(
     [
       added(0, { ...called("a", ""), status: "in_progress" }),
       added(1, { ...called("b", ""), status: "in_progress" }),

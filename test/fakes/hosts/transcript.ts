@@ -2,7 +2,7 @@ import type { SurfaceName } from "../../../src/catalog/catalog.ts";
 
 /**
  * What one kind of host says, in the wire form that its provider documents: as a stream, as a whole answer,
- * and what a person would say that it said. Clients of every language must be told the same story.
+ * and what a person would say that it said. Clients of every language must receive the same story.
  */
 export interface Transcript {
   /** The document that it is written after. */

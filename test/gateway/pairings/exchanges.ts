@@ -3,14 +3,14 @@ import type OpenAI from "openai";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
 
 /**
- * The same thing said in three languages. A client that says it in one must be heard, by a host of another,
+ * The same thing said in three languages. A client that says it in one must be understood, by a host of another,
  * as if it had been said in the host's own: so one row stands for nine pairings.
  */
 export interface Exchange {
   readonly "chat.completions"?: Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, "model">;
   readonly responses?: Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, "model">;
   readonly messages?: Omit<Anthropic.MessageCreateParamsNonStreaming, "model">;
-  /** What a host hears from clients of other languages where that is not what its own would say. */
+  /** What a host receives from clients of other languages where that is not what its own would say. */
   readonly received?: Partial<Record<SurfaceName, object>>;
   /** The host answers with calls, or with JSON; with text when nothing is said. */
   readonly answer?: "calls" | "json";

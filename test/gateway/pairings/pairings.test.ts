@@ -77,7 +77,7 @@ describe.each([...OFFICIAL, ...ACCENTED])("%s", (_name, transcript) => {
   const { host: speaks, story } = transcript;
   const clients = SURFACE_NAMES.filter(
     (client) =>
-      // A client of the host's own language is told what it says, accent and all.
+      // A client of the host's own language receives what it says, accent and all.
       (client !== speaks || OFFICIAL.some(([, one]) => one === transcript)) &&
       (client !== "messages" || !story.calls?.some(({ custom }) => custom)),
   );

@@ -197,7 +197,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
   }
 }
 
-test("a provider that refers to what it believes to be stored is told so at once", async () => {
+test("a provider that refers to what it believes to be stored is refused at once", async () => {
   deps.answers = [ANSWERS.responses.calls];
   const before = deps.host.requests.length;
   const refused = generateText({

@@ -369,7 +369,7 @@ describe("where what came is not covered, and there may be more", () => {
   });
 });
 
-describe("while the host says nothing, the client hears a sign of life", () => {
+describe("while the host says nothing, the client receives a sign of life", () => {
   const KEEPALIVE_MS = 15;
   const played = (more = {}) => new Played("cancel", COVERS, KEEPALIVE_MS, more);
 

@@ -37,7 +37,7 @@ test("the seconds it names are enough, and one second less is not", () => {
   }
 });
 
-test("a slot leaves a minute after it was last taken from, so that nobody is told to wait longer", () => {
+test("a slot leaves a minute after it was last taken from, so that no refusal says to wait longer", () => {
   const window = new RateWindow();
   window.take(1, 500);
   window.take(1, 999);

@@ -4,7 +4,7 @@ import { until } from "../../fakes/until.ts";
 import { ADMIN, type GatewayProcess, type Reply } from "../../process/gateway.ts";
 import type { Customer } from "./customer.ts";
 
-/** Whoever gets an error asks again: what is judged is what the books say. */
+/** Clients retry after an error: what is judged is what the books say. */
 async function answered(any: () => GatewayProcess, path: string, bearer = ADMIN): Promise<Reply> {
   let answer: Reply | null = null;
   await until(async () => {

@@ -12,7 +12,7 @@ import { isFleet, KINDS, type Kind, upgrade, type Version } from "./upgrade.ts";
  *
  *     bun run test/process/upgrade/run.ts --before v0.1.0 [--kind postgres] [--clients 24] [--answers 300] [--without-tests]
  *
- * The two are installed from tarballs of their packages, as whoever upgrades has them.
+ * The two are installed from tarballs of their packages, as an upgrading operator has them.
  */
 const { values: options } = parseArgs({
   options: {

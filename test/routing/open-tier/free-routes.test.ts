@@ -4,7 +4,7 @@ import { FreeRoutes } from "../../../src/routing/open-tier/open-tier.ts";
 import { MINUTE_MS } from "../../../src/units/clock.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 
-/** Free routes on played hosts, which answer probes as they are told to. */
+/** Free routes on played hosts, which answer probes as the test says. */
 class World {
   readonly clock = new ManualClock();
   readonly verified = new Set<string>();

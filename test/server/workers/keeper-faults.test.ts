@@ -117,11 +117,11 @@ test("a keeper that is stopped is waited for: what workers have been granted goe
     try {
       receipts.push(...(await chats(gateway, key, 4)));
       const spent = Promise.all(Array.from({ length: 2 * ANSWERS }, () => chat(gateway, scarce.key)));
-      // Until their leases are over: then nothing is admitted, and everybody is told to come back.
+      // Until their leases are over: then nothing is admitted, and every refusal says to retry.
       await until(async () => (await gateway.get("/readyz")).status === 503);
       const refused = await chat(gateway, key);
       expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([500, true]);
-      // Who needed a grant was told so as well.
+      // Requests that needed a grant were refused as well.
       for (const { status, headers } of await spent) {
         if (status === 200) paid.push(headers.get("x-gateway-receipt")!);
         else expect([status, Number(headers.get("retry-after")) > 0]).toEqual([500, true]);

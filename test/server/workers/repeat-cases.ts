@@ -79,7 +79,7 @@ export function testRepeatsOfWorkers(database: () => Promise<string>): void {
       .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
 
-  test("when the worker that answers is killed, its clients are told, nothing stays held, and the next request is a new one", async () => {
+  test("when the worker that answers is killed, its clients get an error, nothing stays held, and the next request is a new one", async () => {
     const owner = await gateway.keyWith(1);
     const middle = world.close(MIDDLE);
     const clients = await manyAt(owner, "k");

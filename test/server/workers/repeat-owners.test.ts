@@ -164,7 +164,7 @@ describe("a request is passed on", () => {
     expect(await read(await send(ownersAt(OWN)))).toBe(part.repeat(50));
   });
 
-  test("whoever owns it answers it, and nobody is asked", async () => {
+  test("its owner answers it, and nobody is asked", async () => {
     expect(await send(ownersAt(FIRST))).toBeNull();
   });
 
@@ -175,7 +175,7 @@ describe("a request is passed on", () => {
 });
 
 describe("where the owner", () => {
-  test("is not there, the next one answers, and in the end whoever was asked", async () => {
+  test("is not there, the next one answers, and in the end the worker that has the request", async () => {
     expect(await send(ownersAt(OWN))).toBeNull();
     await worker(SECOND, async () => whole("second"));
     expect(await send(ownersAt(OWN))).toMatchObject({ kind: "whole" });
@@ -209,7 +209,7 @@ describe("where the owner", () => {
     expect(dialled).toBe(1);
   });
 
-  test("ends before it answers, its client is told to ask again; nobody else is asked", async () => {
+  test("ends before it answers, its client gets an error that says to retry; nobody else is asked", async () => {
     const requested = gate();
     const owner = await worker(FIRST, async () => {
       requested.open();

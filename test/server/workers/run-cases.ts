@@ -63,7 +63,7 @@ export function testRunsOfWorkers(database: () => Promise<string>): void {
     expect(Object.fromEntries(codes)).toEqual({ "200 ": 10, "429 budget_exhausted": CALLS - 10 });
   }, 600_000);
 
-  test("a worker that served a run goes on by the limit that another was told", async () => {
+  test("a worker that served a run applies the limit that another received", async () => {
     const { key } = await gateway.keyWith(100);
     const codes: string[] = [];
     // All of them have served it.

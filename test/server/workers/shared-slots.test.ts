@@ -82,7 +82,7 @@ test.each<[most: number, workers: number]>([
   [7, 2],
   [50, 4],
 ])(
-  "of %p places, %p workers never use more together, and whoever waits gets one",
+  "of %p places, %p workers never use more together, and a worker that waits gets one",
   async (most, size) => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = new Random(seed);
@@ -96,7 +96,7 @@ test.each<[most: number, workers: number]>([
         if (chance < 30) {
           const slots = fleet.workers[worker]!;
           void slots.wait(fleet.host, "key", 1e9, STAYS).then((slot) => {
-            // Of a process that has ended meanwhile, nobody hears any more.
+            // Of a process that has ended meanwhile, nobody receives anything any more.
             if (slots !== fleet.workers[worker]) return;
             served += 1;
             inUse[worker]!.push(slot!);

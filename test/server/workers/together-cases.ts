@@ -211,7 +211,7 @@ export function testWorkersTogether(database: () => Promise<string>): void {
   }, 600_000);
 
   test("a worker that is stopped is said to be silent, and no sum falls", async () => {
-    // What it did since it was last heard is not known once it is silent.
+    // What it did since its last report is not known once it is silent.
     await scrape();
     const [stopped] = workers();
     process.kill(stopped!, "SIGSTOP");

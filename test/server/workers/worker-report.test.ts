@@ -7,7 +7,7 @@ import { ManualClock } from "../../fakes/clock.ts";
 
 const REFUSED = { at: 5, detail: "status 401" };
 
-/** Two workers that count what they are told to, and answer when they are told to. */
+/** Two workers that count and answer as the test says. */
 class Fixture {
   readonly clock = new ManualClock();
   readonly counts = [0, 0];
@@ -108,7 +108,7 @@ test("who asks meanwhile gets the same answer, and the workers are asked once", 
   expect(one).toEqual(other);
 });
 
-test("a silent worker's counts stand as they were last heard, its gauges are left out, and it is counted", async () => {
+test("a silent worker's counts stand as last reported, its gauges are left out, and it is counted", async () => {
   const deps = new Fixture();
   deps.counts.splice(0, 2, 3, 4);
   await linesOf(deps);

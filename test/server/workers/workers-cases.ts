@@ -51,7 +51,7 @@ export function testWorkers(database: () => Promise<string>): void {
     });
   }, 600_000);
 
-  test("told to stop, all of them serve on and say that they are not ready, until they are told again", async () => {
+  test("after a stop signal, all of them serve on and say that they are not ready, until the second one", async () => {
     await withGateway(async (gateway) => {
       const { key } = await gateway.keyWith(1);
       // A terminal's Ctrl-C reaches the supervisor and every worker, and the supervisor passes it on.

@@ -41,17 +41,17 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "const successor = { ...key, ...fresh, root };",
       "const successor = { ...key, ...fresh };",
     ],
-    "a key is revoked by whoever was its owner before": [
+    "a key is revoked by its owner before": [
       "rootOf(by, balance) === null ? changedHands() : { key: { ...key,",
       "balance === null ? changedHands() : { key: { ...key,",
     ],
-    "a key is changed by whoever was its owner before": [
+    "a key is changed by its owner before": [
       "    if (rootOf(by, withBudgets.balance) === null) return changedHands();\n",
       "",
     ],
   }),
   ...mutantsOf("src/customers/keys/run.ts", {
-    "a run is changed by whoever was its owner before": [
+    "a run is changed by its owner before": [
       "    if (rootOf(by, balance) === null) return changedHands();\n",
       "",
     ],
@@ -63,9 +63,9 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       "recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL WHERE",
       "undo_hash = NULL WHERE",
     ],
-    "nobody is told of keys that `revoke_keys` ends": ["[...ended.map(changeOfKey), ...", "[..."],
+    "nobody is notified of keys that `revoke_keys` ends": ["[...ended.map(changeOfKey), ...", "[..."],
     "`revoke_keys` ends nothing": ["revokeKeys ? -1 : 0", "0"],
-    "other processes are not told whose a balance is": [
+    "other processes are not notified whose a balance is": [
       "[...attach, ...reclaim, ...close].map(changeOfBalance)",
       "[...attach, ...close].map(changeOfBalance)",
     ],
@@ -87,7 +87,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
     ],
   }),
   ...mutantsOf("src/customers/accounts/undo.ts", {
-    "whoever has the recovery secret in force undoes the claim, and nobody else": [
+    "the holder of the recovery secret in force undoes the claim, and nobody else": [
       'at.state === "claimed" && balance.undo === secret',
       'at.state === "claimed" && balance.recovery === secret',
     ],

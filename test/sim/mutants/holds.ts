@@ -20,7 +20,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/generation/hold.ts", {
     "silence does not count": ["ms > QUIET_MS ? tokensIn(ms, this.pace) : 0", "0 * ms"],
     "thoughts are forgotten when words come": ["      this.unseen += this.silently(nowMs);\n", ""],
-    "words that the host has told of are counted against it": ["    this.count?.reported();\n", ""],
+    "words that the host has reported are counted against it": ["    this.count?.reported();\n", ""],
     "words do not count": ["const { seen } = this;", "const seen = 0;"],
     "nobody looks at a hold while its stream is silent": [
       "|| !this.grows ? Infinity : this.stream.dueMs",

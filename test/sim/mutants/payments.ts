@@ -41,7 +41,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       ".begin(payment, network).catch((error) => this.interrupted(payment, error))",
       ".begin(payment, network)",
     ],
-    "what is on the chain is credited, whoever carried it out": [
+    "what is on the chain is credited, whichever sender carried it out": [
       "return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost);",
       "return true || sent || settler || sender || isAnswerLost || transaction;",
     ],

@@ -310,10 +310,13 @@ describe("hosts that take no marks", () => {
       ["prompt_cache_options"],
     ],
   ];
-  test.each(table)("from %s to %s are sent none, and the client is told", (client, host, body, expected) => {
-    const { json, omitted } = sent(client, host, body, TARGET);
-    expect([marksIn(json), json.prompt_cache_options, omitted]).toEqual([[], undefined, expected]);
-  });
+  test.each(table)(
+    "from %s to %s are sent none, and the client learns of it",
+    (client, host, body, expected) => {
+      const { json, omitted } = sent(client, host, body, TARGET);
+      expect([marksIn(json), json.prompt_cache_options, omitted]).toEqual([[], undefined, expected]);
+    },
+  );
 });
 
 describe("chat clients on chat hosts", () => {

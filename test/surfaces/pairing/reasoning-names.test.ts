@@ -85,7 +85,7 @@ describe.each(["messages", "responses"] as const)("of a host of %s", (host) => {
   });
 });
 
-test("thoughts without a seal are told in the same words", () => {
+test("thoughts without a seal are sent in the same words", () => {
   const whole = structuredClone(HOSTS.responses.whole) as Json;
   delete whole.output[0].encrypted_content;
   const { readReply } = pairing("chat.completions", "responses");

@@ -57,7 +57,7 @@ const PAIRS = SURFACE_NAMES.flatMap((one) =>
   SURFACE_NAMES.filter((other) => other !== one).map((other) => [one, other] as const),
 );
 
-describe.each(PAIRS)("%s, told in %s and back", (one, other) => {
+describe.each(PAIRS)("%s, written in %s and back", (one, other) => {
   test("150 random conversations come back as they were", () => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const conversation = randomConversation(new Random(seed), one, other);
@@ -121,7 +121,7 @@ function pieces(words: string, random: Random): string[] {
   return cut;
 }
 
-describe.each(PAIRS)("an answer in %s, told in %s and back", (one, other) => {
+describe.each(PAIRS)("an answer in %s, written in %s and back", (one, other) => {
   test("150 random answers come back as they were, however their bytes are split", () => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const random = new Random(seed);

@@ -58,7 +58,7 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
       return;
     }
     expect(judge.isComplete).toBe(false);
-    // The one error that the client hears of is the gateway's.
+    // The one error that the client receives is the gateway's.
     expect(before).not.toMatch(broken);
     const text = before + decode(judge.fail(ERROR, null));
     expect(text).toContain("It broke.");

@@ -21,7 +21,7 @@ const body = (client: SurfaceName, history: readonly object[]) => ({
     : { messages: [{ role: "user", content: "Hi" }, ...history], max_tokens: 500 }),
 });
 
-/** The answer as the client was told it, and results for its two calls. */
+/** The answer as the client received it, and results for its two calls. */
 function historyOf(client: SurfaceName, keepsThoughts: boolean): object[] {
   const request = readRequest(client, body(client, []));
   const reply = pairing(client, "chat.completions").readReply(

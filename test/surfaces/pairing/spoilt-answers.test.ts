@@ -12,7 +12,7 @@ import { bodyOf, decode, encode, givenSoFar, inPieces, lastOf, METADATA, openReq
 /**
  * Answers as no host gives them: events that are left out, repeated, swapped or of another language, values
  * of other types. Nothing is known of what they mean; but each ends, in an end mark or a fault, and no client
- * is told half a block.
+ * receives half a block.
  */
 const TRANSCRIPTS: readonly { readonly host: SurfaceName; readonly stream: string; readonly whole?: Json }[] =
   [...OFFICIAL, ...ACCENTED, ...SICK].map(([, one]) => one);
@@ -39,7 +39,7 @@ test(`${SEEDS} spoilt streams end in an end mark or a fault, the same one at any
   }
 });
 
-test(`${SEEDS} spoilt answers are told to each client as JSON, or are a fault`, () => {
+test(`${SEEDS} spoilt answers reach each client as JSON, or are a fault`, () => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const random = new Random(seed);
     const { host, stream, whole } = random.pick(TRANSCRIPTS);
@@ -60,7 +60,7 @@ test(`${SEEDS} spoilt answers are told to each client as JSON, or are a fault`, 
   }
 });
 
-test(`${SEEDS} spoilt answers, told as streams, end in an end mark or a fault`, () => {
+test(`${SEEDS} spoilt answers, sent as streams, end in an end mark or a fault`, () => {
   let answered = 0;
   for (let seed = 0; seed < SEEDS; seed++) {
     const random = new Random(seed);

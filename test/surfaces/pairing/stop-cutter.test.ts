@@ -86,7 +86,7 @@ test("a single sequence may be a text", () => {
   expect(whole("chat.completions", "END", ["One END two"]).text).toBe("One ");
 });
 
-test("what follows a sequence is not told, calls neither, and thoughts are not looked through", () => {
+test("what follows a sequence is not sent, calls neither, and thoughts are not looked through", () => {
   const { readReply } = pairing("messages", "responses");
   const json = (body: unknown, stop: string[]) =>
     JSON.parse(

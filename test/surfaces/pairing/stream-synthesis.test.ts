@@ -7,8 +7,8 @@ import { brokenRules, type Loose, wrongEvents } from "../event-order.ts";
 import { bodyOf, COST_USD, decode, encode, given, METADATA, openRequest } from "../harness.ts";
 
 /**
- * Whole answers, told as streams: of every host, to clients of all three languages. What a client is told is
- * what it would have been told by a host that streams.
+ * Whole answers, sent as streams: of every host, to clients of all three languages. What a client receives is
+ * what it would have received from a host that streams.
  */
 function synthesized(host: SurfaceName, whole: object): Uint8Array {
   const events = SURFACES[host].synthesizeStream(encode(JSON.stringify(whole)));
@@ -56,14 +56,14 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
   });
 }
 
-/** As the client is told it. */
+/** As the client receives it. */
 const billed = (whole: Loose): Loose => ({
   ...whole,
   model: METADATA.publicModel,
   usage: { ...whole.usage, cost: COST_USD },
 });
 
-/** Empty lists of annotations, and members that are null, are told by whole answers only. */
+/** Empty lists of annotations, and members that are null, are in whole answers only. */
 function spare(answer: Loose): Loose {
   if (answer.system_fingerprint === null) delete answer.system_fingerprint;
   for (const { message } of answer.choices ?? [])
@@ -180,7 +180,7 @@ test("a call of a messages host keeps every digit of its input", () => {
   expect(decode(events as Uint8Array)).toContain('"partial_json":"{\\"id\\":175928847299117063}"');
 });
 
-test("what a responses host says of other items, and in other parts, is told as it is", () => {
+test("what a responses host says of other items, and in other parts, is passed on as it is", () => {
   const output = [
     { id: "ws_1", type: "web_search_call", status: "completed", action: { query: "sky" } },
     { id: "rs_1", type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "Hm" }] },

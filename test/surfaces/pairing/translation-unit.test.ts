@@ -169,7 +169,7 @@ describe("a field that the host's language lacks", () => {
     ["responses", "messages", { stop: "END", top_k: 3 }, { stop_sequences: ["END"], top_k: 3 }, []],
   ];
   test.each(words)(
-    "from %s to %s, %j of other hosts is told as %j",
+    "from %s to %s, %j of other hosts is sent as %j",
     (client, host, more, expected, omitted) => {
       const body = sent(client, host, more);
       const names = [
@@ -195,7 +195,7 @@ describe("a field that the host's language lacks", () => {
     ["chat.completions", { response_format: { type: "json_object" } }],
     ["responses", { text: { format: { type: "json_object" } } }],
   ])(
-    "JSON mode of %s, which messages lacks, is told to the model behind what the client says",
+    "JSON mode of %s, which messages lacks, is sent to the model behind what the client says",
     (client, more) => {
       const alone = sent(client, "messages", more);
       expect(alone.json).not.toHaveProperty("output_config");
@@ -255,7 +255,7 @@ describe("a field that the host's language lacks", () => {
       { output_config: { task_budget: { type: "tokens", total: 9 } } },
       ["task_budget"],
     ],
-  ])("from %s to %s, of %j is left out what the host cannot be told: %j", (client, host, more, names) => {
+  ])("from %s to %s, of %j is left out what the host cannot receive: %j", (client, host, more, names) => {
     expect(sent(client, host, more).omitted).toEqual(names);
   });
   test.each(omissions)("from %s to %s, %j is left out and named", (client, host, more, names) => {
@@ -417,7 +417,7 @@ describe("sealed thoughts", () => {
     ["other/model", "messages"],
     ["anthropic/test", "chat.completions"],
     ["anthropic/test", "responses"],
-  ])("of another family are not sent to %s on %s, and that is told", (publicModel, host) => {
+  ])("of another family are not sent to %s on %s, and that is reported", (publicModel, host) => {
     const { json, omitted } = goOn(publicModel, host);
     expect(JSON.stringify(json)).not.toContain("gwseal");
     expect(JSON.stringify(json)).not.toContain("c2ln");
@@ -584,7 +584,7 @@ describe("a prompt that is to be cached without marks in it", () => {
   });
 });
 
-test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what was counted", (client) => {
+test.each(SURFACE_NAMES)("a %s client whose host reports no usage receives what was counted", (client) => {
   const host: SurfaceName = client === "messages" ? "chat.completions" : "messages";
   const events =
     host === "messages"
@@ -728,7 +728,7 @@ test.each<[SurfaceName, object, string]>([
     { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: NO_TEXT }] },
     "tool_choice.tools[0].name",
   ],
-])("a %s client that allows a tool whose name is no text is told so", (client, choice, param) => {
+])("a %s client that allows a tool whose name is no text gets an error", (client, choice, param) => {
   const body = hostBody(client, "messages", { tool_choice: choice });
   if (!refused(body)) throw new Error("sent");
   expect(body.details.param).toBe(param);
@@ -775,7 +775,7 @@ test.each<[SurfaceName, SurfaceName]>([
     judge.push(Buffer.from(sseText(data)));
     const reply = judge.reply();
     expect(reply).toMatchObject({ kind: "reply", usage: null, countedTokens: 2 });
-    // The client is told something all the same.
+    // The client receives something all the same.
     const { usage } = JSON.parse(bodyOf(reply));
     expect(usage.output_tokens).toBe(2);
   },

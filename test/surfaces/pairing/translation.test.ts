@@ -7,7 +7,7 @@ import { brokenRules, wrongEvents } from "../event-order.ts";
 import { bodyOf, encode, given, inPieces, METADATA, openRequest } from "../harness.ts";
 import { violations } from "../wire-schema.ts";
 
-/** Every answer of every host, told to clients of all three languages. */
+/** Every answer of every host, sent to clients of all three languages. */
 const WHOLE = { "chat.completions": "chatCompletion", responses: "response", messages: "message" } as const;
 
 for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {

@@ -65,7 +65,7 @@ describe("a chat host's usage", () => {
       [billed(1)],
     ],
     ["empty", [word("Hi", "stop"), chunk([], {})], [{ cost: COST_USD }]],
-  ])("%s is told with the bill, at any split", (_name, events, expected) => {
+  ])("%s carries the bill, at any split", (_name, events, expected) => {
     const bytes = encode(events.join("") + DONE);
     const text = given(open(), [bytes]);
     expect(valuesOf(text).flatMap((value) => (value.usage ? [value.usage] : []))).toEqual(expected);
@@ -82,7 +82,7 @@ describe("a chat host's usage", () => {
     expect(valuesOf(more).map(({ choices }) => choices[0].delta.content)).toEqual(["", "!"]);
   });
 
-  test("that is never told is told with the bill's tokens", () => {
+  test("that is never reported is sent with the bill's tokens", () => {
     const text = given(open(), [encode(word("abcdefgh") + word("", "stop") + DONE)]);
     expect(valuesOf(text).at(-1)).toMatchObject({
       id: "c",

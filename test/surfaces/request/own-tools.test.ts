@@ -51,7 +51,7 @@ describe.each<[SurfaceName, object, string]>([
   });
 });
 
-test("the search that Codex offers in every request is left out, and told", () => {
+test("the search that Codex offers in every request is left out, and reported", () => {
   const search = { type: "web_search", external_web_access: false };
   const body = hostBodyOf("responses", { tools: [FUNCTION, search] });
   expect((body as HostBody).omitted).toEqual(["tools[].web_search"]);
@@ -82,7 +82,7 @@ test.each<[SurfaceName, object[]]>([
   expect(sent(hostBodyOf(surface, { tools })).tools).toEqual(tools);
 });
 
-test("a host of another language cannot be told either", () => {
+test("a host of another language cannot receive it either", () => {
   expect(
     refused(hostBodyOf("messages", { tools: [{ type: "web_search_20250305" }] }, false, "responses")),
   ).toBe(true);

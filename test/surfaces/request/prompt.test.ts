@@ -33,7 +33,7 @@ test("base64 of images and files is no text", () => {
   expect(size("chat.completions", audio(`ZkxhQ${LONG}`)).promptHasFiles).toBe(true);
 });
 
-test("what is sound, and what of the prompt is not, is told apart", () => {
+test("what is sound, and what of the prompt is not, is distinguished", () => {
   const text = { type: "text", text: LONG };
   const wav = { type: "input_audio", input_audio: { data: `UklGR${LONG}`, format: "wav" } };
   const file = { type: "file", file: { file_data: `data:Audio/mp3;base64,${LONG}` } };

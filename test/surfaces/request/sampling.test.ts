@@ -4,7 +4,7 @@ import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
 import { decode, readRequest } from "../harness.ts";
 
-/** What a host is told of how to sample, and what it is not told although the client said it. */
+/** What a host receives of how to sample, and what it does not although the client sent it. */
 function sampling(client: SurfaceName, spoken: SurfaceName, quirks: Quirks, wish: object) {
   const conversation =
     client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
@@ -54,10 +54,10 @@ test.each<[SurfaceName, SurfaceName, Quirks, object, object, string[]]>([
   ["messages", "responses", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
   ["messages", "chat.completions", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
   ["responses", "messages", ALONE, { temperature: 0.2 }, {}, ["temperature"]],
-  // A client of the host's own language is told by the host, as it would be without a gateway.
+  // A client of the host's own language gets the host's error, as it would without a gateway.
   ["messages", "messages", ALONE, { temperature: 0.2 }, { temperature: 0.2 }, []],
 ])(
-  "a %s client, on a host of %s with %j, asks for %j: the host is told %j, and %j is named",
+  "a %s client, on a host of %s with %j, asks for %j: the host receives %j, and %j is named",
   (client, spoken, quirks, wish, sent, omitted) => {
     expect(sampling(client, spoken, quirks, wish)).toEqual({ sent, omitted });
   },

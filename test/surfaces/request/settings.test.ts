@@ -125,6 +125,6 @@ describe("a setting that the gateway does not know", () => {
   });
 });
 
-test.each(known)("every setting of %s that is read is known, and told to %s", (client, host, more) => {
+test.each(known)("every setting of %s that is read is known, and sent to %s", (client, host, more) => {
   expect(omitted(client, host, { ...TOOLS[client], ...more })).toEqual([]);
 });

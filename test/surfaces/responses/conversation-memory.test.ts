@@ -34,7 +34,7 @@ test("conversations are kept in so many bytes, and those continued longest ago a
   expect(memory.bytes).toBe(0);
 });
 
-test("whoever keeps most of them forgets their own, and not the few of others", () => {
+test("the sender that keeps most of them forgets its own, and not the few of others", () => {
   const memory = new ConversationMemory(10_000);
   const [one, many] = [new Lanes(memory, "bal_1"), new Lanes(memory, "bal_2")];
   one.keep(null, "resp_1", after([]), items("x".repeat(2_000)));

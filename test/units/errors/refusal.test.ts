@@ -19,7 +19,7 @@ test.each([
   expect(errorObject(refuse("invalid_request", message), "https://gw.example").message).toBe(whole);
 });
 
-test.each(ERROR_CODES)("%s says how long to wait if it is a 429 or 503, whoever refuses", (code) => {
+test.each(ERROR_CODES)("%s says how long to wait if it is a 429 or 503, from any room", (code) => {
   const waits = [429, 503].includes(ERRORS[code].status);
   expect(refusalHeaders(refuse(code, "No."))["retry-after"]).toEqual(waits ? expect.any(String) : undefined);
   if (waits) expect(refusalHeaders(refuse(code, "No.", { retryAfterS: 9 }))["retry-after"]).toBe("9");

@@ -6,7 +6,7 @@ test.each([
   ["chargeback", "a chargeback"],
   ["sanctions", "a sanctions-screening hit"],
   ["acceptable_use", "an acceptable-use breach"],
-] as const)("whoever is suspended is told which of the three it was: %s", (reason, said) => {
+] as const)("a suspended customer reads which of the three it was: %s", (reason, said) => {
   const { message } = errorObject(suspension(reason, null), "http://g.test");
   expect(message).toStartWith(`This account is suspended after ${said}, and its requests are refused. `);
 });
@@ -18,7 +18,7 @@ test.each([
     "Contact the operator of this gateway (https://example.com/help?from=api). See ",
   ],
   [null, "Contact the operator of this gateway. See "],
-])("whoever is suspended is told to write to %p", (contact, said) => {
+])("a suspended customer reads the address %p", (contact, said) => {
   const { message } = errorObject(suspension("chargeback", contact), "http://g.test");
   expect(message).toEndWith(`${said}http://g.test/docs/errors#account_suspended`);
 });

@@ -44,7 +44,7 @@ export class InlinePayments {
   }
 
   /**
-   * Takes the request's place in the line of its balance, once what it sends could pay for what is lacking. Whoever has
+   * Takes the request's place in the line of its balance, once what it sends could pay for what is lacking. A request that has
    * it must `end` it.
    */
   async begin(
