@@ -25,7 +25,13 @@ import type { BooksOptions } from "../journal/books.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
 import type { ReceiptReader, UnbookedReceipts } from "../ledger/receipts.ts";
 import type { StoreAudit } from "../ledger/sql-ledger-store.ts";
-import { FleetStore, ModelVersionStore, type NodeOperations, SigningKeyStore } from "../nodes/fleet.ts";
+import {
+  FleetStore,
+  ModelVersionStore,
+  type NodeOperations,
+  SigningKeyStore,
+  SqlPricesInForce,
+} from "../nodes/fleet.ts";
 import type { HeldAmount } from "../nodes/fleet-holds.ts";
 import { SqlGasLineStore } from "../payments/gas-line-store.ts";
 import { SqlPaymentStore } from "../payments/payment-store.ts";
@@ -35,7 +41,6 @@ import type { UsageScope } from "../usage/usage.ts";
 import type { UsageSums } from "../usage/usage-sums.ts";
 import { SqlHostStates } from "./host-states.ts";
 import { SqlMargins } from "./margins.ts";
-import { SqlPricesInForce } from "./prices-in-force.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
 export interface Bookkeeping extends SqlStores, ReceiptReader, UnbookedReceipts, CreditBooks {

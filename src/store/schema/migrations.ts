@@ -322,7 +322,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   // what is sold at which price
   `
-  -- See store/books/prices-in-force.
+  -- See store/nodes/fleet.
   CREATE TABLE prices_in_force (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     number INTEGER NOT NULL,
