@@ -118,7 +118,7 @@ export function Balance({ id }: { id: string }) {
           </div>
         )}
         <div class="filters">
-          <TextField label="Search keys" type="search" placeholder="Name, beginning or id" {...search} />
+          <TextField label="Search keys" type="search" placeholder="Name or id" {...search} />
         </div>
         <Loaded of={keys}>
           {(data) =>

@@ -82,13 +82,14 @@ const columns = (by: SortBy): readonly Column<EntryAnswer>[] => [
   ["State", "end", stateOf],
 ];
 
+/** Nothing for what can be used and costs something. */
 function stateOf({ free, available }: EntryAnswer) {
-  return (
+  return free || !available ? (
     <>
       {free && <span class="tag good-tag">Open Tier</span>}{" "}
       {!available && <span class="tag bad-tag">unavailable</span>}
     </>
-  );
+  ) : null;
 }
 
 /** The price, and those of longer prompts. */

@@ -23,7 +23,7 @@ export function KeyList({ api, revoke }: KeyListProps) {
   return (
     <>
       <div class="filters">
-        <TextField label="Search" type="search" placeholder="Name, beginning or id" {...field("search")} />
+        <TextField label="Search" type="search" placeholder="Name or id" {...field("search")} />
         <Choice label="State" options={STATES} {...field("state")} />
         <Choice label="Spend" options={PERIODS} {...field("spent")} />
       </div>

@@ -30,11 +30,11 @@ export function ReceiptBrowser({ api, path, models, hosts, empty, keysAt }: Rece
           </>
         )}
         <KeyChoice api={api} keysAt={keysAt} {...field("key_id")} />
-        <SearchChoice label="Model" options={named(models)} placeholder="All models" {...field("model")} />
-        <SearchChoice label="Host" options={named(hosts)} placeholder="All hosts" {...field("host")} />
+        <SearchChoice label="Model" options={named(models)} placeholder="All" {...field("model")} />
+        <SearchChoice label="Host" options={named(hosts)} placeholder="All" {...field("host")} />
         <Choice
           label="Outcome"
-          options={[["", "All outcomes"], ...STATES.map((state) => [state, words(state)] as const)]}
+          options={[["", "All"], ...STATES.map((state) => [state, words(state)] as const)]}
           {...field("state")}
         />
         <SearchChoice label="Error" options={named(ERROR_CODES)} placeholder="Any" {...field("error")} />
@@ -112,7 +112,7 @@ export function KeyChoice({ api, keysAt, value, onValue }: KeyChoiceProps) {
   return (
     <SearchChoice
       label="Key"
-      placeholder="All keys"
+      placeholder="All"
       options={[...chosen, ...offered]}
       value={value}
       onValue={onValue}
