@@ -130,7 +130,7 @@ function addStarting(gateway: Command, context: CommandContext): void {
   gateway
     .command("start")
     .description(
-      "Run the gateway until SIGTERM or Ctrl-C; the configuration is read as docs/configuration.md says.",
+      "Run the gateway until SIGTERM or Ctrl-C; docs/configuration.md says which configuration it reads.",
     )
     .action(() => context.serve());
   gateway
@@ -142,8 +142,10 @@ function addStarting(gateway: Command, context: CommandContext): void {
     .action(async (options) => (await import("./doctor.ts")).doctor(options, context));
   gateway
     .command("upgrade")
-    .description("Say what a start of this release does to the store; exit code 1 if it cannot start on it.")
-    .requiredOption("--check", "only say it; a start upgrades by itself")
+    .description(
+      "Show what a start of this release would change in the store; exit code 1 if it cannot use the store.",
+    )
+    .requiredOption("--check", "only show it; the next start upgrades by itself")
     .addOption(jsonOption())
     .action(async (options) => (await import("./upgrade.ts")).checkUpgrade(options, context));
   gateway
@@ -187,14 +189,14 @@ function addModels(gateway: Command, context: CommandContext): void {
     .action((options) => listModels(options, context));
   connected(models as Command, "sync")
     .description(
-      "Show how a list of models differs from what is on offer; with --apply, sell by it without a restart.",
+      "Show how a list of models differs from those served; with --apply, serve it without a restart.",
     )
     .argument("[source]", "a file or an address: rows as in gateway.yaml, or a provider's list of models")
-    .option("--host <id>", "whose list it is; without a source, its own list is read")
+    .option("--host <id>", "the host that the list is for; without a source, the host's own list")
     .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
-    .option("--apply", "apply it, in all processes of the store at once; without it, nothing changes")
+    .option("--apply", "apply the list in all processes of the store; without this, nothing changes")
     .addOption(
-      new Option("--accept <model>", "apply this model although it is held back; repeatable").argParser(
+      new Option("--accept <model>", "also apply this model, which was held back; repeatable").argParser(
         several,
       ),
     )
@@ -206,7 +208,7 @@ function addModels(gateway: Command, context: CommandContext): void {
     .command("import")
     .description("Print known models as rows for gateway.yaml.")
     .addOption(
-      new Option("--host <id>", "a host; repeatable (default: those whose key is set)").argParser(several),
+      new Option("--host <id>", "a host; repeatable (default: all whose key is set)").argParser(several),
     )
     .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
     .option("--models-only", "print the rows of models without those of hosts")
@@ -220,7 +222,7 @@ function addImports(gateway: Command, context: CommandContext): void {
     .description("Move here from another gateway: docs/moving.md.") as Command;
   imports
     .command("litellm")
-    .description("Print LiteLLM's configuration as this gateway's, and what it cannot carry.")
+    .description("Convert LiteLLM's configuration, and report what was left out.")
     .argument("<file>", "LiteLLM's config.yaml")
     .addOption(outOption())
     .addOption(envFileOption())
@@ -228,16 +230,18 @@ function addImports(gateway: Command, context: CommandContext): void {
       (await import("./moving/import.ts")).importLiteLLM(file, options, context),
     );
   withCustomers(imports.command("new-api") as Command)
-    .description("The same for new-api's channels and prices; users and tokens become balances and keys.")
+    .description(
+      "Convert new-api's channels and prices; with --customers, users and tokens become balances and keys.",
+    )
     .argument("<database>", "new-api's SQLite file, one-api.db")
     .action(async (file, options) =>
       (await import("./moving/import.ts")).importNewApi(file, options, context),
     );
   withCustomers(imports.command("openrouter") as Command)
-    .description("The same for OpenRouter's models and keys.")
+    .description("Make a configuration for OpenRouter's models; with --customers, its keys become keys here.")
     .argument(
       "<export>",
-      "what GET /api/v1/keys answers: a file, or the address, with OPENROUTER_MANAGEMENT_KEY",
+      "the answer of GET /api/v1/keys as a file, or its address (needs OPENROUTER_MANAGEMENT_KEY)",
     )
     .action(async (from, options) =>
       (await import("./moving/import.ts")).importOpenRouter(from, options, context),
@@ -251,9 +255,9 @@ const withCustomers = (command: Command) =>
     .addOption(envFileOption())
     .option(
       "--customers <file>",
-      "make balances, keys and credit at the running gateway, and write their ids and secrets to this file; repeated with it, nothing is made twice",
+      "create balances, keys and credit at the running gateway, and write their ids and secrets to this file; safe to repeat with the same file",
     )
-    .option("--source <name>", "tells several sources of a kind apart", "default")
+    .option("--source <name>", "a name for this source, if you import several of one kind", "default")
     .addOption(urlOption())
     .addOption(tokenOption())
     .addOption(allowHttpOption());
@@ -262,12 +266,12 @@ const outOption = () => new Option("--out <file>", "a new file for the configura
 const envFileOption = () =>
   new Option(
     "--env-file <file>",
-    "a new file for secrets that the source holds in the clear (default: gateway.env next to it)",
+    "a new file for secrets that the source has in plain text (default: gateway.env next to it)",
   );
 
 function addWatching(gateway: Command, context: CommandContext): void {
   connected(gateway, "reload")
-    .description("Make the gateway reload its configuration; a bad file is refused as a whole.")
+    .description("Make the gateway reload its configuration; a bad file changes nothing.")
     .action((options) => reload(options, context));
   const nodes = gateway
     .command("nodes")
@@ -276,11 +280,11 @@ function addWatching(gateway: Command, context: CommandContext): void {
     .description("List the gateways that share the database.")
     .action((options) => listNodes(options, context));
   connected(nodes, "close")
-    .description("Free what is reserved for a node whose journal is lost for good.")
+    .description("Free what a node was granted; only if its journal is lost for good.")
     .argument("<node>", "name of the node")
     .action((id, options) => closeNode(id, options, context));
   connected(gateway, "audit")
-    .description("Recompute every balance from its entries; exit code 1 if one is off.")
+    .description("Recompute every balance from its entries; exit code 1 if one does not add up.")
     .action((options) => audit(options, context));
   connected(gateway, "hosts")
     .description("Show hosts with their health, as the gateway sees them.")
@@ -304,13 +308,13 @@ function addExports(gateway: Command, context: CommandContext): void {
     .command("export")
     .description("Copy receipts, entries, events and changes into files: docs/selling.md.") as Command;
   connected(exports, "status")
-    .description("Show how far the running export is, and what waits.")
+    .description("Show how far the continuous export is, and what waits.")
     .action(async (options) => (await import("./exports.ts")).showExports(options, context));
   exports
     .command("once")
-    .description("Write everything that the books of this machine's configuration have, now.")
+    .description("Write everything in the store of this machine's configuration, now.")
     .requiredOption("--to <target>", "file:/folder or s3://bucket/prefix")
-    .option("--since <time>", "only what began since then; UTC unless it names a zone", moment)
+    .option("--since <time>", "only what began since then, in UTC unless it has a time zone", moment)
     .option("--endpoint <url>", "the address of an S3 that is not Amazon's")
     .addOption(jsonOption())
     .action(async (options) => (await import("./exports.ts")).exportOnce(options, context));
@@ -323,7 +327,7 @@ function addKeys(gateway: Command, context: CommandContext): void {
   const withKeySpec = (name: string) =>
     connected(keys, name)
       .addOption(ownerOption())
-      .option("--name <text>", "a name to tell it by")
+      .option("--name <text>", "a name to recognise it by")
       .option("--rpm-limit <n>", "requests per minute, or none", orUnlimited(wholeNumber))
       .option("--tpm-limit <n>", "tokens per minute, or none", orUnlimited(wholeNumber))
       .option("--daily-limit-usd <usd>", "spend per UTC day, or none", orUnlimited(amountUsd))
@@ -332,24 +336,24 @@ function addKeys(gateway: Command, context: CommandContext): void {
       .addOption(new Option("--budget <name>", "a budget it draws from; repeatable").argParser(several))
       .option(
         "--policy <json>",
-        `which hosts may serve it and what its requests are counted under, such as '{"region":["eu"],"zdr":true}', or none`,
+        `which hosts may serve it, and where its tags come from, such as '{"region":["eu"],"zdr":true}', or none`,
         orUnlimited(jsonObject),
       )
       .option("--expires-at <time>", "a time in ISO 8601 with a time zone")
-      .option("--price-list <name>", "the price list that it is charged by, or none; operators only");
+      .option("--price-list <name>", "the price list that applies to it, or none; operators only");
   withKeySpec("create")
-    .description("Create a key: on a new balance without an account, or on that of --balance or --owner.")
-    .option("--balance <id>", "the balance it is for, bal_…; of --owner: which of its balances")
+    .description("Create a key, on a new balance without an account unless --balance or --owner names one.")
+    .option("--balance <id>", "the key's balance, bal_…; with --owner, which of the owner's balances")
     .action((options) => createKey(options, context));
   withKeySpec("change")
-    .description("Change a key's limits, name or expiry; what is not named stays as it is.")
+    .description("Change a key; what you do not name stays as it is.")
     .argument("<key>", "id of a key, key_…, or the key itself")
     .action((id, options) => changeKey(id, options, context));
   connected(keys, "list")
     .description("List the keys of a balance, or of --owner.")
     .argument("[balance]", "id of a balance, bal_…")
     .addOption(ownerOption())
-    .option("--search <text>", "only those with this in their name, beginning or id")
+    .option("--search <text>", "only those with this text in name, first characters or id")
     .addOption(
       new Option("--state <state>", "only keys that work, or those that ended").choices(["active", "ended"]),
     )
@@ -376,26 +380,26 @@ function addOwner(gateway: Command, context: CommandContext): void {
   const owners = gateway
     .command("owner")
     .description(
-      "Act as an owner, with the recovery secret or a session: above all, end what leaked.",
+      "Act as an owner, with the recovery secret or a session, such as to end what leaked.",
     ) as Command;
   const owned = (name: string) =>
     owners
       .command(name)
       .addOption(urlOption())
       .addOption(ownerOption())
-      .option("--balance <id>", "of an account's session, the balance that is meant")
+      .option("--balance <id>", "with a session: which of the account's balances")
       .addOption(allowHttpOption())
       .addOption(jsonOption());
   owned("recovery")
     .description("Replace the recovery secret of the balance; the new one is shown once.")
     .action((options) => replaceRecovery(options, context));
   owned("low-credit")
-    .description("Set below which credit the owner is notified, by mail and webhook.")
+    .description("Set the credit below which the owner is notified, by mail and webhook.")
     .addArgument(lowCreditArgument())
     .action((usd, options) => setOwnLowCredit(usd, options, context));
   owned("undo-claim")
-    .description("Withdraw the claim of the balance, or take it back within 7 days; recovery secret only.")
-    .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
+    .description("Withdraw a pending claim of the balance, or undo one within 7 days; recovery secret only.")
+    .option("--revoke-keys", "end every key of the balance, not only those created through the claim")
     .action((options) => undoClaim(options, context));
   owned("sessions")
     .description("List the account's sessions; with a session only.")
@@ -405,7 +409,7 @@ function addOwner(gateway: Command, context: CommandContext): void {
     .argument("<session>", "sess_…, or all")
     .action((id, options) => endSession(id, options, context));
   owned("delete")
-    .description("Delete the account, or with the recovery secret the balance without one, for good.")
+    .description("Delete the account for good; or, with the recovery secret, a balance without an account.")
     .argument("<id>", "to confirm: acct_… of the session, or bal_… of the recovery secret")
     .action((id, options) => deleteAll(id, options, context));
 }
@@ -426,12 +430,12 @@ function addMoney(gateway: Command, context: CommandContext): void {
     .addOption(new Option("--state <state>", "only such balances").choices(BALANCE_STATES))
     .action((options) => listBalances(options, context));
   connected(gateway, "price-list")
-    .description("Charge the keys of a balance by a price list of the configuration.")
+    .description("Set the price list that applies to the keys of a balance.")
     .argument("<balance>", "bal_…, or a key of the balance")
     .argument("<name>", "name of a list of `price_lists`, or none for the models' own prices")
     .action((id, name, options) => setPriceList(id, name, options, context));
   connected(gateway, "low-credit")
-    .description("Set below which credit the owner of a balance is notified; owners have `owner low-credit`.")
+    .description("Set the credit below which a balance's owner is notified; owners use `owner low-credit`.")
     .argument("<balance>", "bal_…, or a key of the balance")
     .addArgument(lowCreditArgument())
     .action((id, usd, options) => setLowCredit(id, usd, options, context));
@@ -447,7 +451,7 @@ function addMoney(gateway: Command, context: CommandContext): void {
     .option("--idempotency-key <text>", "a credit repeated with the same key is made only once")
     .action((target, usd, options) => credit(target, usd, options, context));
   connected(gateway, "debit")
-    .description("Take credit back that is neither spent nor held, once for each idempotency key.")
+    .description("Take back credit that is neither spent nor held, once for each idempotency key.")
     .argument("<target>", "a balance, bal_…, or one of its keys, key_… or whole")
     .addArgument(
       new Argument("<usd>", "amount in USD, or all that is available").argParser((text) =>
@@ -462,7 +466,7 @@ function addMoney(gateway: Command, context: CommandContext): void {
 function addPayments(gateway: Command, context: CommandContext): void {
   const payments = gateway
     .command("payments")
-    .description("List payments, and decide about them.") as Command;
+    .description("List and refund payments, and decide about held ones.") as Command;
   connected(payments, "list")
     .description("List payments of all balances, newest first.")
     .addOption(
@@ -472,14 +476,17 @@ function addPayments(gateway: Command, context: CommandContext): void {
     .addOption(limitOption())
     .action((options) => listPayments(options, context));
   connected(payments, "refund")
-    .description("Take the credit of a payment back, and refund the card.")
+    .description("Take back the credit of a payment, and refund the card.")
     .argument("<payment>", "id of a payment, pay_…")
     .action((id, options) => refundPayment(id, options, context));
   connected(payments, "resolve")
     .description("Decide about a payment that is held.")
     .argument("<payment>", "id of a payment, pay_…")
     .addOption(
-      new Option("--as <decision>", "credited: what arrived becomes credit; refunded: it is paid back")
+      new Option(
+        "--as <decision>",
+        "credited: the amount that arrived becomes credit; refunded: it is paid back",
+      )
         .choices(["credited", "refunded"])
         .makeOptionMandatory(),
     )
@@ -504,10 +511,10 @@ function addBudgets(gateway: Command, context: CommandContext): void {
     .addOption(
       new Option("--window <window>", "how long it counts").choices(BUDGET_WINDOWS).makeOptionMandatory(),
     )
-    .option("--per <tag>", "a tag of which each value has the cap for itself, such as tag:user")
+    .option("--per <tag>", "cap each value of this tag separately, such as tag:user")
     .action((name, options) => createBudget(name, options, context));
   connected(budgets, "show")
-    .description("Show a budget of --owner; where it caps each value of a tag, with those that spent most.")
+    .description("Show a budget of --owner; if it caps each value of a tag, with the values that spent most.")
     .argument("<name>", "name of the budget")
     .addOption(ownerOption())
     .option("--value <value>", "the value of the tag to show")
@@ -525,26 +532,30 @@ function addBudgets(gateway: Command, context: CommandContext): void {
 function addWebhooks(gateway: Command, context: CommandContext): void {
   const webhooks = gateway
     .command("webhooks")
-    .description("List and test where events are sent, and make an owner's.") as Command;
+    .description("List and test the endpoints that get events; add and remove an owner's.") as Command;
   connected(webhooks, "list", { isDefault: true })
     .description("List the endpoints of the configuration, of a balance, or of --owner.")
     .option("--balance <id>", "the endpoints of its owner, bal_…")
     .addOption(ownerOption())
     .action((options) => listWebhooks(options, context));
   connected(webhooks, "add")
-    .description("Have the events of --owner sent to an address, and print the secret once.")
+    .description("Send the events of --owner to an address, and print its secret once.")
     .argument("<url>", "https://…, or mail for the address of the balance's account")
     .addOption(ownerOption())
     .addOption(new Option("--event <event>", "only these; may be repeated (default: all)").argParser(several))
     .option("--slack", "as messages for one of Slack's incoming webhooks")
     .action((url, options) => addWebhook(url, options, context));
   connected(webhooks, "test")
-    .description("Send an endpoint the event webhook.test; exit code 1 if it does not take it.")
+    .description(
+      "Send the event webhook.test to an endpoint; exit code 1 if the endpoint does not accept it.",
+    )
     .argument("<id>", "wh_…")
     .addOption(ownerOption())
     .action((id, options) => testWebhook(id, options, context));
   connected(webhooks, "rotate")
-    .description("Replace the secret of an endpoint of --owner; for 24 hours, both sign.")
+    .description(
+      "Replace the secret of an endpoint of --owner; for 24 hours, deliveries are signed with both.",
+    )
     .argument("<id>", "wh_…")
     .addOption(ownerOption())
     .action((id, options) => rotateWebhook(id, options, context));
@@ -577,15 +588,19 @@ function addSuspensions(gateway: Command, context: CommandContext): void {
   connected(gateway, "unsuspend")
     .description("Lift a suspension.")
     .argument("<id>", "acct_…, bal_…, or a key of the balance")
-    .addOption(new Option("--reason <reason>", "lift this one only, of several").choices(SUSPENSION_REASONS))
+    .addOption(
+      new Option("--reason <reason>", "lift only the suspension with this reason").choices(
+        SUSPENSION_REASONS,
+      ),
+    )
     .addOption(byOption())
     .addOption(noteOption())
     .action((id, options) => setSuspension(id, options.reason ?? null, options, context, "unsuspend"));
   connected(gateway, "detach")
-    .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
+    .description("Take a claimed balance out of an account; its recovery secret then opens it again.")
     .argument("<account>", "acct_…")
     .argument("<balance>", "bal_…")
-    .option("--revoke-keys", "end every key of the balance, not only what derives from the claim")
+    .option("--revoke-keys", "end every key of the balance, not only those created through the claim")
     .action((account, balance, options) => detach(account, balance, options, context));
 }
 
@@ -603,14 +618,14 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .description("Verify a signed receipt; exit code 1 if it is not what the gateway signed.")
     .argument(
       "<file>",
-      "what GET /v1/receipts/{id} answers to Accept: application/jose; - for standard input",
+      "the answer of GET /v1/receipts/{id} with Accept: application/jose; - for standard input",
     )
     .option("--jwks <address or file>", "the issuer's keys (default: /.well-known/jwks.json of the gateway)")
     .addOption(urlOption())
     .addOption(jsonOption())
     .action((file, options) => verifyReceipt(file, options, context));
   connected(receipts, "rotate-key")
-    .description("Have receipts signed with a new key; earlier keys still verify what they signed.")
+    .description("Sign receipts with a new key; earlier keys still verify what they signed.")
     .action((options) => rotateSigningKey(options, context));
   connected(gateway, "receipts")
     .description("List receipts that match, newest first: of everybody, of a balance, or of --owner.")
@@ -623,7 +638,7 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .addOption(new Option("--error <code>", "only those that ended with this error").choices(ERROR_CODES))
     .option("--min-cost-usd <usd>", "only those that cost at least this", amountUsd)
     .option("--since <time>", "a UTC day or a time", moment)
-    .option("--until <time>", "the end, itself not included", moment)
+    .option("--until <time>", "the end, exclusive", moment)
     .addOption(limitOption())
     .action((options) => listReceipts(options, context));
   connected(gateway, "spending")
@@ -638,7 +653,7 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .description("Sum up each key's use of each model from receipts, for billing.")
     .argument("[balance]", "id of a balance, bal_… (default: all balances)")
     .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
-    .option("--until <time>", "the end, itself not included (default: now)", moment)
+    .option("--until <time>", "the end, exclusive (default: now)", moment)
     .option("--tag <name>", "a line for each value of a tag of `x-gateway-tags`, such as customer")
     .option("--csv", "as comma-separated values")
     .action((balance, options) => showUsage(balance, options, context));
@@ -668,18 +683,18 @@ function addOperators(gateway: Command, context: CommandContext): void {
     .addOption(expiresOption())
     .action((name, options) => rotateOperator(name, options, context));
   connected(operators, "remove")
-    .description("Remove an operator, whose token is refused from the next request on.")
+    .description("Remove an operator; the token is refused from the next request on.")
     .argument("<name>")
     .action((name, options) => removeOperator(name, options, context));
   connected(gateway, "changes")
-    .description("Show who has changed what, newest first.")
+    .description("Show who changed what, newest first.")
     .option("--balance <id>", "only on this balance, bal_…")
     .addOption(ownerOption())
     .option("--by <author>", "only by this operator, key, account or balance")
     .addOption(new Option("--action <action>", "only such changes").choices(CHANGE_ACTIONS))
-    .option("--subject <id>", "only of what has this id or name")
+    .option("--subject <id>", "only changes of the thing with this id or name")
     .option("--since <time>", "a UTC day or a time", moment)
-    .option("--until <time>", "the end, itself not included", moment)
+    .option("--until <time>", "the end, exclusive", moment)
     .addOption(limitOption())
     .action((options) => listChanges(options, context));
 }
