@@ -71,7 +71,7 @@ describe("a query", () => {
     [
       "/admin/usage?order=name",
       "order",
-      '`order` must be one of cost, growth, requests, tokens; it is "name".',
+      '`order` must be one of cost, growth, requests, tokens, loss; it is "name".',
     ],
   ];
   test.each(wrong)("%s", async (path, param, message) => {
