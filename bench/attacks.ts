@@ -99,7 +99,7 @@ export interface AttackOptions {
 
 export interface Row {
   readonly load: string;
-  /** Of the client that pays, ms. */
+  /** Latency of the client that pays, ms. */
   readonly small: Quantiles;
   readonly large: Quantiles;
   readonly counts: Quantiles;
@@ -107,9 +107,9 @@ export interface Row {
   readonly errors: number;
   readonly revoked: number;
   readonly revokeErrors: number;
-  /** Of one processor, by the gateway. */
+  /** The part of one processor that the gateway uses. */
   readonly cpuPercent: number;
-  /** Of the gateway, at its end. */
+  /** The gateway's, at its end. */
   readonly residentMb: number;
   /** What the attacker was answered, how often. */
   readonly answers: Readonly<Record<string, number>>;

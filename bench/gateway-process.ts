@@ -8,7 +8,7 @@ import { type Measured, start } from "./processes.ts";
 export interface GatewaySettings {
   readonly hosts?: string;
   readonly models?: string;
-  /** Of each key without an account. */
+  /** Credit of each key without an account. */
   readonly limits?: string;
   /** Any other settings. */
   readonly more?: string;

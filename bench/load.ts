@@ -197,11 +197,11 @@ interface Exchange {
   /** 0 between two exchanges. */
   sentMs: number;
   firstMs: number;
-  /** Of the last arrival; 0 before the first. */
+  /** Time of the last arrival; 0 before the first. */
   lastMs: number;
   status: number;
   closes: boolean;
-  /** Of the whole answer, head included; -1 when it is chunked. */
+  /** Bytes of the whole answer, head included; -1 when it is chunked. */
   length: number;
   received: number;
   /** Enough of the end to recognise the last chunk. */

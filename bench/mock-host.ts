@@ -181,10 +181,10 @@ interface Connection {
   /** What arrived of the request so far. */
   readonly parts: Buffer[];
   bytes: number;
-  /** Of head and body; 0 while the head is incomplete. */
+  /** Bytes of head and body; 0 while the head is incomplete. */
   needed: number;
   timer: Timer | null;
-  /** Of an answer: what the socket did not take yet. */
+  /** The rest of an answer that the socket did not take yet. */
   unsent: Buffer | null;
 }
 

@@ -31,7 +31,7 @@ export const benchNeighbour = (rounds: number, seconds: number): Promise<Row[]> 
 
 export interface Row {
   readonly neighbour: string;
-  /** Of the modest key, ms. */
+  /** Latency of the modest key, ms. */
   readonly p50: number;
   readonly p99: number;
   readonly failures: number;

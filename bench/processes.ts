@@ -22,7 +22,7 @@ export async function start(command: string[], env: Record<string, string> = {})
 
 export interface Quiet {
   readonly command: string[];
-  /** That it was told to listen on. */
+  /** That it has to listen on. */
   readonly port: number;
   readonly env?: Record<string, string>;
   readonly folder?: string;

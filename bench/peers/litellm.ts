@@ -21,9 +21,9 @@ export const litellm: Peer = {
       settings:
         "one worker (uvicorn with uvloop), logs at ERROR, telemetry off, master key alone, no database: neither limits nor records",
       streams: 20,
-      async start(hostPort, place) {
+      async start(hostPort, home) {
         const port = freePort();
-        const file = join(place, "litellm.yaml");
+        const file = join(home, "litellm.yaml");
         writeFileSync(file, configuration(hostPort));
         const command = [join(folder, "bin/litellm"), "--config", file, "--host", "127.0.0.1"];
         return {
@@ -37,7 +37,7 @@ export const litellm: Peer = {
               LITELLM_LOCAL_MODEL_COST_MAP: "True",
               DISABLE_ADMIN_UI: "True",
             },
-            folder: place,
+            folder: home,
             timeoutMs: 120_000,
           }),
           target: { port, path: PATH, headers: { authorization: `Bearer ${KEY}` } },

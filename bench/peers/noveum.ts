@@ -23,9 +23,9 @@ export const [noveum, guardedNoveum] = [false, true].map(
         settings: `cargo install, one worker thread, logs at error, ${
           guarded ? "local policies: patterns, personal data, allowed models, length" : "no policies"
         }; neither keys, limits nor records`,
-        async start(hostPort, place) {
+        async start(hostPort, home) {
           const port = freePort();
-          const policies = join(place, "policies.json");
+          const policies = join(home, "policies.json");
           writeFileSync(policies, JSON.stringify(POLICIES));
           const host = `http://127.0.0.1:${hostPort}`;
           const headers = (provider: string) => ({ authorization: "Bearer bench", "x-provider": provider });
@@ -43,7 +43,7 @@ export const [noveum, guardedNoveum] = [false, true].map(
                 NOVEUM_GUARD_ENABLED: `${guarded}`,
                 ...(guarded ? { NOVEUM_GUARD_POLICIES_FILE: policies } : {}),
               },
-              folder: place,
+              folder: home,
             }),
             target,
             prefix: "",

@@ -161,7 +161,7 @@ function faults(peers: readonly PeerResult[]): Row[] {
       "413 each",
       "bad key each",
       "gap p99 of 64 streams, ms",
-      "beside bodies of 10 MB",
+      "next to bodies of 10 MB",
     ],
     ...peers.flatMap(({ name, faults: one }) =>
       one === null

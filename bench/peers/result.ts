@@ -11,7 +11,7 @@ export interface PeerResult {
   /** Streams that were open at once while `usPerEvent` and `gapMs` were taken. */
   readonly streams: number;
   readonly requestsPerSecond: Spread;
-  /** Of whole unstreamed answers, by connections. */
+  /** Requests for whole unstreamed answers, by connections. */
   readonly latencyMs: Readonly<Record<number, Quantiles>>;
   readonly firstByteMs: {
     /** 64 streams, first token at once. */

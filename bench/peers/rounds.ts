@@ -10,7 +10,7 @@ import { PACES, type Subject } from "./peer.ts";
 import type { PeerResult } from "./result.ts";
 
 export interface RoundSize {
-  /** Of every unstreamed load, s. */
+  /** Duration of every unstreamed load, s. */
   readonly seconds: number;
   readonly streams: number;
   /** How often each of the paced streams is repeated in a round. */

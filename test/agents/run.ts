@@ -28,7 +28,7 @@ const AGENTS = {
   ...LOOP_PACKAGES,
 } as const;
 const PYTHON_PACKAGES = ["openai[realtime]==3.54.0", "openai-agents==0.24.0"];
-const TASK = "Write the note that you were told about, then read it back.";
+const TASK = "Write the note that the task names, then read it back.";
 
 /** Installs the agents, then starts this script again where there is only loopback. */
 async function outside(): Promise<void> {

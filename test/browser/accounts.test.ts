@@ -25,7 +25,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     await gateway?.close();
   });
 
-  /** Of the last mail that the gateway sent. */
+  /** The link in the last mail that the gateway sent. */
   function mailedLink(): string {
     const outbox = join(gateway.gateway.folder.path, "outbox");
     const mail = readFileSync(join(outbox, readdirSync(outbox).sort().at(-1)!), "utf8");

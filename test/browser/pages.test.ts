@@ -96,7 +96,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     return visitor;
   }
 
-  /** Of one application, only the first page is loaded; the others are gone to as by a link. */
+  /** Only the first page of an application is loaded; the others are gone to as by a link. */
   async function arrive({ page }: Visitor, path: string, heading: string): Promise<void> {
     await page.goto(gateway.url + path);
     await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();

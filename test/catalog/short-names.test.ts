@@ -31,7 +31,7 @@ const names = new ShortNames(
   ["fast"],
 );
 
-test.each<[asked: string, ids: readonly string[]]>([
+test.each<[name: string, ids: readonly string[]]>([
   ["claude-sonnet-5", ["anthropic/claude-sonnet-5"]],
   ["claude-sonnet-5[1m]", ["anthropic/claude-sonnet-5"]],
   ["claude-sonnet-5-20260101", ["anthropic/claude-sonnet-5"]],

@@ -314,7 +314,7 @@ describe("doctor", () => {
         .map(({ state, detail }) => [state, detail]);
     expect(await metrics()).toEqual([
       ["ok", `0.0.0.0:${open} is free`],
-      ["warn", expect.stringContaining(`whoever reaches 0.0.0.0:${open} reads them`)],
+      ["warn", expect.stringContaining(`anybody who reaches 0.0.0.0:${open} reads them`)],
     ]);
     configure(`metrics: 127.0.0.1:${own}\n`);
     const taken = Bun.serve({ hostname: "127.0.0.1", port: Number(own), fetch: () => new Response("") });

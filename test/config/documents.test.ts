@@ -40,7 +40,7 @@ test("docs/hosts.md has every preset with its address, its languages and its qui
     const at = text.indexOf(baseUrl);
     expect([baseUrl, at > 0]).toEqual([baseUrl, true]);
     const row = text.slice(at, at + 500);
-    for (const said of [speaks.join(", "), ...Object.keys(quirkRow(quirks))]) expect(row).toContain(said);
+    for (const entry of [speaks.join(", "), ...Object.keys(quirkRow(quirks))]) expect(row).toContain(entry);
   }
 });
 

@@ -40,7 +40,7 @@ export class WebhookEndpoint {
     return `http://127.0.0.1:${this.server.port}/hook?of=ops`;
   }
 
-  /** Those of this kind, once there are so many. */
+  /** Events of this kind, once there are so many. */
   async events(kind: string, count: number): Promise<readonly ReceivedEvent[]> {
     await until(() => this.of(kind).length >= count);
     return this.of(kind);

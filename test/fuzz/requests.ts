@@ -205,11 +205,11 @@ function sample(schema: TSchema, random: Random): unknown {
 }
 
 function request(random: Random): Buffer {
-  const [method, path, bearer, asked] = random.chance(0.5) ? random.pick(SEEDS) : control(random);
+  const [method, path, bearer, fields] = random.chance(0.5) ? random.pick(SEEDS) : control(random);
   const body =
-    asked === undefined
+    fields === undefined
       ? null
-      : Buffer.from(JSON.stringify(random.chance(0.6) ? spoilt(asked, random) : asked));
+      : Buffer.from(JSON.stringify(random.chance(0.6) ? spoilt(fields, random) : fields));
   const head = [
     `${method} ${path} HTTP/1.1`,
     "Host: 127.0.0.1",

@@ -5,7 +5,7 @@ import { startFakeHost } from "../fakes/host.ts";
 import { open } from "./open.ts";
 
 /**
- * A host that hears 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does
+ * A host that takes 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does
  * not.
  */
 let details: object = {};
@@ -27,7 +27,7 @@ const model = (id: string, price: string) => `
     routes: [{ host: a, model: m }]`;
 const gateway = await open(`
 hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]
-models:${model("hears", "input: 2, output: 5, cache_read: 1, audio_input: 40, audio_output: 80")}${model("plain", "input: 2, output: 5")}
+models:${model("listens", "input: 2, output: 5, cache_read: 1, audio_input: 40, audio_output: 80")}${model("plain", "input: 2, output: 5")}
 `);
 const mine = await gateway.key(10);
 afterAll(() => closeAll(gateway, host));
@@ -35,7 +35,7 @@ afterAll(() => closeAll(gateway, host));
 const SOUND = { type: "input_audio", input_audio: { data: `UklGR${"A".repeat(4_000)}`, format: "wav" } };
 const TEXT = { type: "text", text: "w".repeat(400) };
 
-async function receiptOf(content: object[], model = "hears", more: object = {}) {
+async function receiptOf(content: object[], model = "listens", more: object = {}) {
   const messages = [{ role: "user", content }];
   const answer = await gateway.chat(mine.key, {
     model: `test/${model}`,
@@ -53,7 +53,7 @@ const audioUsage = (audio_tokens: number, cached_tokens = 0) => ({
   prompt_tokens_details: { audio_tokens, cached_tokens },
 });
 
-test("what the host says that it heard costs the price of audio, as the receipt shows", async () => {
+test("the audio tokens that the host reports cost the price of audio, as the receipt shows", async () => {
   details = audioUsage(800);
   const { tokens, price, cost_usd } = await receiptOf([TEXT, SOUND]);
   expect(tokens).toMatchObject({ input: 1_000, audio_input: 800 });
@@ -61,14 +61,14 @@ test("what the host says that it heard costs the price of audio, as the receipt 
   expect(cost_usd).toBeCloseTo(cost(200, 800), 9);
 });
 
-test("of what was read from the cache nothing counts as heard", async () => {
+test("tokens read from the cache do not count as audio", async () => {
   details = audioUsage(800, 900);
   const { tokens, cost_usd } = await receiptOf([TEXT, SOUND]);
   expect(tokens).toMatchObject({ input: 100, cache_read: 900, audio_input: 100 });
   expect(cost_usd).toBeCloseTo(cost(0, 100, 900), 9);
 });
 
-test("where the host does not say, what exceeds the text of the prompt was heard", async () => {
+test("where the host does not say, what exceeds the text of the prompt counts as audio", async () => {
   details = {};
   const { tokens } = await receiptOf([TEXT, SOUND]);
   expect(tokens.audio_input).toBeGreaterThan(700);
@@ -79,7 +79,7 @@ test("where the host does not say, what exceeds the text of the prompt was heard
 test("a request with sound holds the price of audio, and no other does", async () => {
   details = audioUsage(800);
   const short = { max_tokens: 10 };
-  const loud = await receiptOf([TEXT, SOUND], "hears", short);
+  const loud = await receiptOf([TEXT, SOUND], "listens", short);
   const plain = await receiptOf([TEXT, SOUND], "plain", short);
   expect(loud.held_usd / plain.held_usd).toBeGreaterThan(15);
   const [silent, text] = [await receiptOf([TEXT]), await receiptOf([TEXT], "plain")];
@@ -110,7 +110,7 @@ describe("an answer in sound", () => {
 
   test("costs the price of audio for what the host says that it spoke", async () => {
     details = outputAudio(400);
-    const { tokens, price, cost_usd } = await receiptOf([TEXT], "hears", SPOKEN);
+    const { tokens, price, cost_usd } = await receiptOf([TEXT], "listens", SPOKEN);
     expect(tokens).toMatchObject({ output: 500, audio_output: 400 });
     expect(price).toMatchObject({ output: 5, audio_output: 80 });
     expect(cost_usd).toBeCloseTo((1_000 * 2 + 100 * 5 + 400 * 80) / 1e6, 9);
@@ -118,7 +118,7 @@ describe("an answer in sound", () => {
 
   test("is believed, and held at its price, only where it was asked for", async () => {
     details = outputAudio(400);
-    const [spoken, written] = [await receiptOf([TEXT], "hears", SPOKEN), await receiptOf([TEXT])];
+    const [spoken, written] = [await receiptOf([TEXT], "listens", SPOKEN), await receiptOf([TEXT])];
     expect(written.tokens.audio_output).toBeUndefined();
     expect(written.cost_usd).toBeCloseTo((1_000 * 2 + 500 * 5) / 1e6, 9);
     expect(spoken.held_usd).toBeGreaterThan((1_000 * 80) / 1e6);

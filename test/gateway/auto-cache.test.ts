@@ -31,7 +31,7 @@ const mine = await gateway.key(50);
 afterAll(() => closeAll(gateway, ...hosts));
 
 const PREFIX_TOKENS = 20_000;
-/** Of that many tokens, by the fake host's count. */
+/** A text of that many tokens, by the fake host's count. */
 const instructions = (topic: string) =>
   `${topic}. ${"Every word of this counts. ".repeat(PREFIX_TOKENS)}`.slice(0, PREFIX_TOKENS * 4);
 
@@ -130,7 +130,7 @@ describe("nothing is marked", () => {
     await gateway.send("POST", "/v1/messages", { bearer: mine.key, json });
     expect(sent("In short?").json()).toEqual({ ...json, model: "m" });
   });
-  test("beside a client's own mark", async () => {
+  test("next to a client's own mark", async () => {
     const content = [{ type: "text", text: "Why? ".repeat(1_000), cache_control: { type: "ephemeral" } }];
     const json = {
       model: "test/marked",

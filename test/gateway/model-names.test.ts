@@ -26,7 +26,7 @@ auto: { quick: [maker/small-4-5], free: [maker/gift] }
 `);
 afterAll(() => closeAll(gateway, host));
 
-const served: [asked: string, id: string][] = [
+const served: [name: string, id: string][] = [
   ["maker/big-4.5", "maker/big-4.5"],
   ["big-4.5", "maker/big-4.5"],
   ["big-4-5", "maker/big-4.5"],

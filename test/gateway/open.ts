@@ -99,7 +99,7 @@ export class OpenGateway {
     });
   }
 
-  /** Of an answer, for callers who may read it. */
+  /** For an answer, for callers who may read it. */
   receipt({ headers }: Pick<Reply, "headers">, bearer: string): Promise<Reply> {
     return this.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer });
   }

@@ -11,7 +11,7 @@ import { rounds } from "../rounds.ts";
 /** A gateway whose requests are sent again with their `Idempotency-Key`, and the host behind it. */
 export class RepeatWorld {
   arrivals = 0;
-  /** Of the events of a stream, those before which the host waits. */
+  /** Positions in a stream before which the host waits. */
   gates = new Map<number, Gate<void>>();
   /** Its first answers are these. */
   failures: number[] = [];
@@ -78,7 +78,7 @@ generation: { first_token_ms: 60000 }
         authorization: `Bearer ${key}`,
         "content-type": "application/json",
         "idempotency-key": name,
-        // Of several workers, the kernel picks one for each connection.
+        // The kernel picks one of several workers for each connection.
         connection: "close",
       },
       body: JSON.stringify({ model: "test/model", max_tokens: 100, ...prompt, stream, ...more }),

@@ -4,7 +4,7 @@ import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
 let daysLater = 0;
-/** Of a gateway whose days pass when the test says so, and whose hours are over at once. */
+/** For a gateway whose days pass when the test says so, and whose hours are over at once. */
 const clock: Clock = {
   ...systemClock,
   now: () => (systemClock.now() + daysLater * DAY_MS) as EpochMs,

@@ -340,7 +340,7 @@ test("the journal: what is refused writes nothing to it", async () => {
 });
 
 test("receipts of refused requests: the latest are kept, and those of who pays apart", async () => {
-  // Of a network that has not used up its requests.
+  // From a network that has not used up its requests.
   const elsewhere = from("198.18.77.1");
   const receipt = async ({ headers }: Reply, bearer: string) => {
     const path = `/v1/receipts/${headers.get("x-gateway-receipt")}`;
@@ -542,11 +542,11 @@ test("card orders: a balance has four pages open, and Stripe is asked sixteen ti
   const gate = Promise.withResolvers<void>();
   stripe.gate = gate.promise;
   const statuses: number[] = [];
-  const asked = payers.map(async (who) => statuses.push((await order(who)).status));
+  const sent = payers.map(async (who) => statuses.push((await order(who)).status));
   await until(() => statuses.length === 8);
   await payOnce();
   gate.resolve();
-  await Promise.all(asked);
+  await Promise.all(sent);
   expect(stripe.most).toBe(16);
   expect(statuses).toEqual([...Array(8).fill(429), ...Array(16).fill(201)]);
 });

@@ -148,7 +148,7 @@ test.each([...SURFACE_NAMES])(
 test.each([...SURFACE_NAMES])(
   "a byte order mark before the JSON of a host of %s is left out, whether it streams or not",
   async (spoken) => {
-    // Of its own requests per minute.
+    // Its own requests per minute.
     key = (await gateway.key(5)).key;
     for (const model of [`${spoken}-marked`, `${spoken}-marked-said`])
       for (const client of SURFACE_NAMES) {

@@ -8,7 +8,7 @@ import { type Made, type OpenGateway, open } from "./open.ts";
 export function unusedCases(store: () => Promise<string>): void {
   let daysLater = 0;
   let hoursIdle = 0;
-  /** Of a gateway whose days pass when the test says so, and whose hours are over soon. */
+  /** For a gateway whose days pass when the test says so, and whose hours are over soon. */
   const clock: Clock = {
     ...systemClock,
     now: () => (systemClock.now() + daysLater * DAY_MS) as EpochMs,

@@ -132,7 +132,7 @@ for (const surface of SURFACE_NAMES) {
             const answering = gateway.send(surface, requestBody(surface, { stream }));
             if (SILENT.has(name)) {
               await parts[position - 1]!.host!.arrived(0);
-              // Those that are left share what is left of the time.
+              // The hosts that are left share the rest of the time.
               clock.advance(FIRST_TOKEN_MS / (4 - position));
             }
             const answer = await answering;

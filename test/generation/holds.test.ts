@@ -344,7 +344,7 @@ describe("a hold that follows its stream", () => {
     const stream = await Stream.open(500, true, count);
     text.estimate = text.reported = 1_600;
     stream.judge.usage = { ...NO_USAGE, input: 1_000, output: 2_400 };
-    // Of what comes after it, a quarter less is counted.
+    // A quarter less is counted of what comes after it.
     expect(await endOf(stream, text)).toBeWithin(1_640, 1_600 + 100 / 0.75 + 70);
   });
 

@@ -522,7 +522,7 @@ describe("a mistake of the gateway's own", () => {
   const whole = pairing("chat.completions", "chat.completions");
 
   for (const stream of [true, false]) {
-    test(`while it reads a ${stream ? "streamed" : "whole"} answer counts as that host's failure: the next one is asked, the operator told`, async () => {
+    test(`while it reads a ${stream ? "streamed" : "whole"} answer counts as that host's failure: the next one is asked, the operator notified`, async () => {
       const unreadable: AttemptDeps["pairing"] = () => {
         const isFirst = hosts.requests.length === 0;
         const judge = () => {

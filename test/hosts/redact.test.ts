@@ -15,7 +15,7 @@ const six = hostRow({ url: "http://[2001:db8::7]:8000" });
 
 const escapedWhole = (text: string) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join("");
 
-const ROWS: [what: string, host: Host, said: string, told: string][] = [
+const ROWS: [what: string, host: Host, message: string, shown: string][] = [
   ["the key", host, `No model for key ${KEY}.`, "No model for key [hidden]."],
   ["the key, as a query has it", host, "GET /?k=sk-proj-Ab3%2BdE%2F6gHiJ", "GET /?k=[hidden]"],
   ["the key, as a query has it in small letters", host, "k=sk-proj-Ab3%2bdE%2f6gHiJ", "k=[hidden]"],

@@ -24,7 +24,7 @@ describe("GET /v1/me", () => {
       contact: null,
       account: null,
       suspended_at: null,
-      // Those of a new key, not of this one.
+      // A new key's, not this one's.
       key_defaults: { rpm_limit: 60, tpm_limit: 400_000, daily_limit_usd: 5, monthly_limit_usd: 50 },
     });
     expect(json.open_tier.resets_at).toEndWith("T00:00:00.000Z");

@@ -78,7 +78,7 @@ export class TestGateway {
   unready: string | null = null;
   stopping = false;
   overRate = false;
-  /** Of 20 free requests a day, by everybody. */
+  /** The counter of 20 free requests a day, by everybody. */
   freeUsed = 1;
   readonly bodies: ByteBudget;
   private readonly sockets: OpenSockets;

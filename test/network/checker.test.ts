@@ -47,7 +47,7 @@ const GOOD: History = {
     receipts: [
       receipt({ id: "r1", costNano: 60 }),
       receipt({ id: "r2", key: "two", costNano: 80 }),
-      // Of the one that nobody answered.
+      // For the request that nobody answered.
       receipt({ id: "r4", state: "recovered", costNano: 20 }),
     ],
     audits: [audit({}), audit({ gateway: "g2" })],

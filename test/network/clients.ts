@@ -1,6 +1,6 @@
 import type { Request } from "./history.ts";
 
-/** Those who ask, and write down what they saw. */
+/** Clients that send requests, and write down what they saw. */
 export class Clients {
   readonly requests: Request[] = [];
 

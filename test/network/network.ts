@@ -71,7 +71,7 @@ export class Network {
     );
   }
 
-  /** Of what reaches the machine or leaves it, so many percent do not arrive. */
+  /** So many percent of what reaches the machine or leaves it do not arrive. */
   lose(machine: string, percent: number): Promise<void> {
     return this.rule(
       machine,
@@ -135,7 +135,7 @@ export class Network {
     const inside = this.namespace(machine);
     await this.plug(machine, "eth1", `${machine}-shared`);
     await run(["ip", "-n", inside, "link", "set", "eth1", "address", SHARED_MAC]);
-    // Only the hardware address of the shared one is ever told for it, and that when it comes up.
+    // Only the hardware address of the shared one is ever announced for it, and that when it comes up.
     const settings = {
       "all/arp_ignore": 1,
       "all/arp_announce": 2,

@@ -245,14 +245,14 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     ];
   }),
   [
-    "is disputed and lost before anybody here hears of it",
+    "is disputed and lost before anybody here knows of it",
     async (world) => {
       await world.sees({ ...PAID, disputes: [dispute("dp_1", "lost")] });
     },
     { state: "charged_back", available: 0, credited: 0, suspended: true },
   ],
   [
-    "was disputed and won before anybody here heard of it",
+    "was disputed and won before anybody here knew of it",
     (world) => world.sees({ ...PAID, disputes: [dispute("dp_1", "won")] }),
     { state: "credited", available: 10, credited: 10 },
   ],
@@ -276,7 +276,7 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     { state: "disputed", available: 4, credited: 4, lost: 4, suspended: true },
   ],
   [
-    "is refunded after a dispute was won, before anybody here hears that it was",
+    "is refunded after a dispute was won, before anybody here knows that it was",
     async (world) => {
       await world.sees(PAID);
       await world.disputes("dp_1", "open");
@@ -295,7 +295,7 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
   ],
   ...(["open", "lost", "won"] as const).map(
     (outcome): [string, (world: World) => Promise<unknown>, object] => [
-      `is disputed once more before anybody here hears that the first dispute was won; the second is ${outcome}`,
+      `is disputed once more before anybody here knows that the first dispute was won; the second is ${outcome}`,
       async (world) => {
         await world.sees(PAID);
         world.spent = 4 * USD;
@@ -354,7 +354,7 @@ const STORIES: readonly [string, (world: World) => Promise<unknown>, object][] =
     { state: "refunded", available: 0, credited: 0 },
   ],
   [
-    "is won, refunded in part and disputed again before anybody here hears of it, and won again",
+    "is won, refunded in part and disputed again before anybody here knows of it, and won again",
     async (world) => {
       await world.sees(PAID);
       await world.disputes("dp_1", "open");

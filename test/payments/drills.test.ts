@@ -164,7 +164,7 @@ describe("the facilitator", () => {
 
 test.each([0, 1])("a wallet that ends its signature in %i, as hardware does, has signed", async (parity) => {
   await begin();
-  // Of some signatures the last byte says one, of some the other.
+  // The last byte of a signature says one or the other.
   for (;;) {
     const payment = JSON.parse(atob(await signature(2)));
     const plain: string = payment.payload.signature;
@@ -264,7 +264,7 @@ describe("who pays", () => {
     expect(await chain.balanceOf(payTo)).toBe(2);
   });
 
-  test("too little, too much a day, elsewhere or nonsense is told so, and nothing moves", async () => {
+  test("too little, too much a day, elsewhere or nonsense is refused, and nothing moves", async () => {
     await begin({
       more: "  amounts: { max_usd: 50, max_usd_per_day: 60 }\n  inline: { max_usd_per_hour: 3 }",
     });

@@ -41,7 +41,7 @@ test("what was not paid after all leaves nothing to watch where its signature is
   const requests = Array.from({ length: 5 }, () => send(mine.key, header()));
   await during(requests, () => lined() === 5);
   await held.requested;
-  // Those in line are refused when their turn comes, before they pay.
+  // Requests in line are refused when their turn comes, before they pay.
   const revoked = await gateway.send("DELETE", `/v1/keys/${mine.id}`, { bearer: mine.recovery_secret });
   expect(revoked.status).toBe(200);
   held.release();

@@ -54,13 +54,13 @@ export async function closeWorld({ chain, host }: World): Promise<void> {
 const CUTS = {
   /** The order is durable; screening has no answer. */
   created: "oracle",
-  /** Asking is durable; the facilitator has not heard yet. */
+  /** Asking is durable; the facilitator has not received it yet. */
   submitted: "before",
-  /** The money moved, and nobody has told. */
+  /** The money moved, and nobody has reported it. */
   "submitted, and it moved": "after",
   /** Seen in a block, without the confirmations. */
   confirming: "confirmations",
-  /** The credit is durable, and its client has not heard. */
+  /** The credit is durable, and its client has no answer. */
   credited: "nothing",
 } as const;
 
@@ -148,7 +148,7 @@ class Scene {
     return facilitator;
   }
 
-  /** The chain's node, and a contract of which nobody hears where screening is to wait. */
+  /** The chain's node, and a contract that nobody answers for where screening is to wait. */
   private serveNode(): Bun.Server<undefined> {
     const { rpc } = this.world.chain;
     return Bun.serve({

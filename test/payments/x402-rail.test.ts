@@ -47,7 +47,7 @@ const ORDER = {
   caps: [],
 };
 
-/** Gateways on one store, before a chain that does as it is told. */
+/** Gateways on one store, before a chain that does as the test says. */
 async function open() {
   const db = openDatabase(":memory:");
   db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [BALANCE]);

@@ -128,7 +128,7 @@ test("mppx, OpenAI's and Anthropic's clients pay by a wrapped fetch and notice n
   expect(texts.join("")).toBe("Hello".repeat(8));
 });
 
-test("clients without a wallet are told what they were told, and one sentence more", async () => {
+test("clients without a wallet read what they read before, and one sentence more", async () => {
   const mine = await payer(gateway);
   const openai = new OpenAI({ apiKey: mine.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
   const why = await openai.chat.completions

@@ -223,7 +223,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
         (sql) => sql`INSERT INTO runs (balance_id, name, started_at, used_at, cap, calls)
           VALUES ('bal_1', 'job', 5, 5, 50, 50)`,
       );
-      // Of a chain the last key counts, not the one that was revoked.
+      // The last key of a chain counts, not the one that was revoked.
       for (const [id, state, limit] of [
         ["key_1", "revoked", 900],
         ["key_2", "active", 50],

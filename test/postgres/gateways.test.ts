@@ -317,7 +317,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     expect(usage.json.routes).toHaveLength(1);
   });
 
-  test("what everybody used is told at each gateway, whichever served it", async () => {
+  test("what everybody used is shown at each gateway, whichever served it", async () => {
     const key = await gateways[0]!.key(1, { name: "shared" });
     for (const at of [0, 1, 2]) expect((await send(at, key.key)).status).toBe(200);
     const messages = [{ role: "user", content: "in vain" }];

@@ -52,7 +52,7 @@ export function testContention(start: () => Promise<Fleet>): void {
           const answers = await fleet.send(runs, Math.min(runs, 1_000), (n) => ({ key, run: `n${n}` }));
           report(`${runs} runs`, round, answers);
           expectOnly(answers, "200", "429 rate_limited");
-          // Those that start in the same moment do not see each other.
+          // Requests that start in the same moment do not see each other.
           expect(answers.statuses["200"]).toBeGreaterThanOrEqual(Math.min(runs, 1_000));
           expect(answers.statuses["200"]).toBeLessThan(1_100);
         }

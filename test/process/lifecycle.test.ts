@@ -339,14 +339,14 @@ describe("the configuration", () => {
     ["a database of a newer version", madeNewer, "newer gateway"],
     ["a database that is none", (path) => writeFileSync(path, "no database\n".repeat(100)), "damaged"],
   ];
-  test.each(unusable)("%s stops the start with a sentence that says what to do", (_name, spoil, said) =>
+  test.each(unusable)("%s stops the start with a sentence that says what to do", (_name, spoil, expected) =>
     withFolder(async (folder) => {
       const data = folder.env.GATEWAY_DATA!;
       mkdirSync(data, { recursive: true });
       spoil(join(data, "gateway.sqlite"));
       const message = await printedAtStart(folder);
       expect(message).toContain("The gateway did not start");
-      expect(message).toContain(said);
+      expect(message).toContain(expected);
       expect(message).toContain("backup");
       expect(message).not.toContain("    at ");
     }),

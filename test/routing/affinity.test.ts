@@ -367,7 +367,7 @@ describe("a host is taken to keep a prompt", () => {
     ["a day where the request asks for that", { prompt_cache_retention: "24h" }, {}, 24 * 3_600_000],
     ["an hour of a conversation that thinks", { reasoning: { effort: "low" } }, {}, 3_600_000],
     ["an hour of one with thoughts on Messages", { thinking: { type: "adaptive" } }, {}, 3_600_000],
-    ["five minutes of one that is told not to think", { thinking: { type: "disabled" } }, {}, FIVE_MINUTES],
+    ["five minutes of one that is set not to think", { thinking: { type: "disabled" } }, {}, FIVE_MINUTES],
   ];
   test.each(table)("%s", (_, json, row, expected) => {
     const request = { json: json as Record<string, unknown>, promptRetentions: {} };

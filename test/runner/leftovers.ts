@@ -22,7 +22,7 @@ export function endLeftovers(mark: string): string[] {
   return ended;
 }
 
-/** Of these marks, how much memory all processes have that is theirs alone. */
+/** How much memory all processes with these marks have that is theirs alone. */
 export function megabytesOf(marks: readonly string[]): number {
   const entries = new Set(marks.map((mark) => `${RUN_MARK}=${mark}`));
   let kilobytes = 0;

@@ -71,7 +71,7 @@ async function runAll(waiting: Batch[]): Promise<void> {
   };
   check();
   const watch = setInterval(check, CHECK_MS);
-  // Those that are started meanwhile too.
+  // Files that are started meanwhile too.
   for (const line of lines) await line;
   clearInterval(watch);
 }

@@ -77,7 +77,7 @@ export class Auditor {
       check(request.prices.has(host), `${host} was asked, which is not on the plan: ${about}`);
     if (request.draws !== null)
       check(!receipt?.charged && !receipt?.held, `a free request was held or charged for: ${about}`);
-    // Of two that were asked at the same time, the slower is left before its end.
+    // If two were asked at the same time, the slower is left before its end.
     const server = serverOf(hosts);
     judgeRefusals(hosts, about);
     if (hosts.length > 0 && request.draws === null) this.judgeWorst(request, about);
@@ -216,7 +216,7 @@ export class Auditor {
     );
   }
 
-  /** Of an answer that its host ended, the host's own word may be billed, as far as the hold goes. */
+  /** The host's own usage may be billed for an answer that its host ended, as far as the hold goes. */
   private most(request: SimulatedRequest, hosts: readonly Served[], { held, host }: BookedReceipt): number {
     if (hosts.some(({ endedMs, script }) => endedMs !== null && script.usage.kind === "beyond")) return held;
     // Nothing can be charged before the books say who sent it.

@@ -152,11 +152,11 @@ const reportOf =
   ({ usage, words }: Script): Report =>
   (honest) => {
     const to = (input: unknown, output: unknown) => {
-      const told = Object.entries(honest).map(([name, value]) => {
+      const members = Object.entries(honest).map(([name, value]) => {
         if (name === "prompt_tokens" || name === "input_tokens") return [name, input];
         return [name, name === "completion_tokens" || name === "output_tokens" ? output : value];
       });
-      return Object.fromEntries(told);
+      return Object.fromEntries(members);
     };
     switch (usage.kind) {
       case "honest":

@@ -106,7 +106,7 @@ export function pieces(
   report: Report,
 ): { head: string; words: SseEvent[]; tail: string } {
   const { isWord } = LANGUAGES[language];
-  const told = events.flatMap((one): SseEvent[] => {
+  const sent = events.flatMap((one): SseEvent[] => {
     if (!one.data.includes(USAGE_MEMBER)) return [one];
     const value = reported(JSON.parse(one.data), report);
     // A chunk of chat that had nothing but usage.
@@ -115,9 +115,9 @@ export function pieces(
       : [{ ...one, data: JSON.stringify(value) }];
   });
   const text = (some: readonly SseEvent[]) => some.map((one) => eventText(one)).join("");
-  const words = told.filter(({ data }) => isWord(data));
-  const at = words.length === 0 ? HEAD_EVENTS[language] : told.indexOf(words[0]!);
-  return { head: text(told.slice(0, at)), words, tail: text(told.slice(at + words.length)) };
+  const words = sent.filter(({ data }) => isWord(data));
+  const at = words.length === 0 ? HEAD_EVENTS[language] : sent.indexOf(words[0]!);
+  return { head: text(sent.slice(0, at)), words, tail: text(sent.slice(at + words.length)) };
 }
 
 const USAGE_MEMBER = '"usage":{';

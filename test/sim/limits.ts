@@ -176,7 +176,7 @@ const LIMITS: ReadonlySet<string> = new Set([
   "budget_exhausted",
 ]);
 
-/** Of all that was asked and answered. A request that was never answered has no second event. */
+/** Events of all requests and answers. A request that was never answered has no second event. */
 function inOrder(
   asks: readonly SimulatedRequest[],
   hostsOf: (name: string) => readonly Served[],

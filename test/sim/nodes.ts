@@ -465,7 +465,7 @@ class Fleet {
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
     this.asking.begin(amounts, { isGone }, this.useNow());
     const end = await this.answer(node, request);
-    // Of one that was closed, nobody counts what it has.
+    // Nobody counts what a closed node has.
     this.asking.end(amounts, isGone() ? "unknown" : end, this.useNow());
     if (end === "admitted") return true;
     this.counts[end === "refused" ? "refused" : "unanswered"] += 1;

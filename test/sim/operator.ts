@@ -19,8 +19,8 @@ export class Operator {
   ) {}
 
   act(balance: BalanceId, at: EpochMs, debits: Pick<Debits, "take">): void {
-    const { random, debits: asked } = this;
-    const again = random.chance(0.4) ? random.pick(asked) : undefined;
+    const { random, debits: earlier } = this;
+    const again = random.chance(0.4) ? random.pick(earlier) : undefined;
     if (again !== undefined) return void this.send(again, debits);
     this.take(balance, random.chance(0.15) ? "all" : ((1 + random.below(600_000)) as NanoUsd), at, debits);
   }

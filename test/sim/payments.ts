@@ -239,7 +239,7 @@ class PaymentWorld {
     // Some were not needed when their turn came, and some payers send what they signed themselves.
     const doing = this.random.chance(0.1) ? rail.noteUnused(signed, order) : rail.take(signed, order);
     doing.catch(() => {
-      // Of one that is presented twice, either may be recorded while the other has failed.
+      // If one is presented twice, either may be recorded while the other has failed.
       const isAlone = !this.repeated.has(externalOf(signed));
       if (!life.over && isAlone && this.isRecorded(signed)) this.misled.push(externalOf(signed));
     });

@@ -13,7 +13,7 @@ import { end } from "./end-record.ts";
 
 /**
  * A disk that changes what it had confirmed. Whole lines behind the damage are booked where a later write shows
- * that they were confirmed, once, and it is told what was left out.
+ * that they were confirmed, once, and the log says what was left out.
  */
 const FILE = "journal-00000001.log";
 const RECOVERED = '{"recovered":true}';
@@ -119,7 +119,7 @@ test.each([
   await again.books.close();
 });
 
-test("what was torn is told in bytes, and what was read behind it in lines", async () => {
+test("what was torn is reported in bytes, and what was read behind it in lines", async () => {
   const disk = await written(NAMES.map(end));
   const before = Buffer.from(disk.read(FILE));
   change(disk, torn("b"));

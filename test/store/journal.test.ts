@@ -81,7 +81,7 @@ test("a database that takes nothing ends the admission of work before memory run
 });
 
 describe("durable", () => {
-  test("nobody hears yes before the sync, and everybody of a turn hears it after one", async () => {
+  test("nobody gets yes before the sync, and everybody of a turn gets it after one", async () => {
     const disk = new SimulatedDisk();
     const { journal, turn } = journalOn(disk);
     const first = journal.durable(journal.append(end("a")));
@@ -306,7 +306,7 @@ test("records are read back with the places where they end, in any script and of
 });
 
 describe("relaxed", () => {
-  /** Counts what it is asked; its syncs come back when they are told to. */
+  /** Counts what it is asked; its syncs come back when the test says so. */
   const countingDisk = () => {
     const calls = { writes: 0, syncs: 0 };
     const syncs: PromiseWithResolvers<void>[] = [];

@@ -159,7 +159,7 @@ test("nodes that change a key at once decide one after another, on what it is th
   expect((await nodes[1]!.keyById("key_1" as KeyId))?.dailyLimit).toBe(12 as NanoUsd);
 });
 
-test("what is refused is not written, and what a decision is told is as in one process", async () => {
+test("what is refused is not written, and what a decision reads is as in one process", async () => {
   const path = folder();
   await keep(path);
   const [first, second] = [keysOf(path), keysOf(path)];
@@ -237,7 +237,7 @@ test("a keeper that dies is waited for; what it was granted stays granted", asyn
   expect(await waiting).toMatchObject([{ granted: 40, elsewhere: 60 }]);
 });
 
-test("what was under way when the keeper died may have happened, and is told so", async () => {
+test("what was under way when the keeper died may have happened, and is reported so", async () => {
   const path = join(folder(), "keeper.sock");
   const silent = createServer((socket) => socket.write(frameOf({ protocol: KEEPER_PROTOCOL }))).listen(path);
   ends.push(() => silent.close());
@@ -280,7 +280,7 @@ test("a keeper of another version is not spoken to", async () => {
   expect((await promise).message).toContain("version 99");
 });
 
-test("a life that is over is told so, and what a keeper cannot do is an error", async () => {
+test("a life that is over gets an error, and what a keeper cannot do is an error", async () => {
   const path = folder();
   await keep(path);
   const { keeper } = link(path);
@@ -315,7 +315,7 @@ test("nothing is granted before it is durable", async () => {
   }
 });
 
-test("ends are booked from the journal, or sent where it cannot be read any more; and once, however often they are told", async () => {
+test("ends are booked from the journal, or sent where it cannot be read any more; and once, however often they are sent", async () => {
   const path = folder();
   await keep(path);
   const database = new Database(join(path, "gateway.sqlite"), { readonly: true });

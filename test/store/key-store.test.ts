@@ -247,7 +247,7 @@ describe("suspension", () => {
     expect([await reasonOf(deps, first), await reasonOf(deps, second)]).toEqual(["acceptable_use", null]);
   });
 
-  test("for several reasons lasts until each is lifted, and the gravest is told", async () => {
+  test("for several reasons lasts until each is lifted, and the gravest is shown", async () => {
     const deps = openDeps();
     const { balanceId: id } = (await done(setUp(deps, {}))).key;
     const notified: unknown[] = [];

@@ -106,7 +106,7 @@ test("who commits while a sync is under way shares the next one", async () => {
   expect(new Set(others.map(({ state }) => state()))).toEqual(new Set(["durable"]));
 });
 
-test("after a sync that failed nothing is acknowledged any more, whatever the next one says; it is told once", async () => {
+test("after a sync that failed nothing is acknowledged any more, whatever the next one says; it is reported once", async () => {
   const [one, two] = [setUp(), setUp()];
   await turn();
   syncs[0]!.end(new Error("EIO"));

@@ -176,7 +176,7 @@ export function paymentCases(open: () => Promise<PaymentBench>): void {
     expect(await add("4")).toMatchObject({ kind: "added" });
   });
 
-  test("a payment is credited with its state, once, however often and in whatever order that is told", async () => {
+  test("a payment is credited with its state, once, however often and in whatever order that is reported", async () => {
     await store.add(payment("1"), []);
     const credit = () =>
       store.change("pay_1", ({ state }) =>

@@ -149,7 +149,7 @@ describe("while PostgreSQL does not commit", () => {
     expect([await first, await second]).toEqual([true, true]);
   });
 
-  test("after ten seconds they are told so, and nothing new is taken until it commits again", async () => {
+  test("after ten seconds they get an error, and nothing new is taken until it commits again", async () => {
     const { append, journal, commits, fails, clock } = fixture();
     const first = journal.durable(append(end("a")));
     for (let ms = 0; ms <= 10_000; ms += 100) {
@@ -234,7 +234,7 @@ describe("when more waits than one transaction takes", () => {
     return words;
   };
 
-  test("each hears of its own transaction, although more and more come", async () => {
+  test("each learns of its own transaction, although more and more come", async () => {
     const { append, journal, commits } = fixture();
     const durable = (name: string) => journal.durable(append(end(name)));
     const words = outcomes(Array.from({ length: 2_500 }, (_, n) => durable(`a${n}`)));

@@ -227,7 +227,7 @@ describe("retention", () => {
     expect(reported).toEqual([138]);
   });
 
-  test("deletes nothing unless it is told to, and heeds a change of the setting", async () => {
+  test("deletes nothing unless configured, and heeds a change of the setting", async () => {
     const { requested, kept, pass } = fixture(null);
     await pass(3 * HOUR_MS);
     expect(requested).toEqual([]);

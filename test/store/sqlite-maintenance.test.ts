@@ -76,7 +76,7 @@ test("receipts are deleted, once nobody else writes", async () => {
   expect(booked()).toEqual([]);
 });
 
-test("when the thread ends with a question open, who asked is told, others can write, and the next one is answered by another thread", async () => {
+test("when the thread ends with a question open, the caller gets an error, others can write, and the next one is answered by another thread", async () => {
   const { db, maintenance, book, booked } = opened();
   book("a", "b");
   expect(await maintenance.checkpoint()).toBe(true);

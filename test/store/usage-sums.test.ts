@@ -30,7 +30,7 @@ const row = (parts: RowParts = {}): UsageRow => ({
 });
 
 describe("sums over receipts", () => {
-  test("stretches come in order of time and are told apart by model", () => {
+  test("stretches come in order of time and are kept apart by model", () => {
     const rows = [row({ at: HOUR + 5 }), row({ at: 7, model: "b/m" }), row({ at: HOUR + 9, charged: 5 })];
     expect(sumUsage(rows, { stretchMs: HOUR }, 10).stretches).toMatchObject([
       { start: 0, name: "b/m", requests: 1, failed: 0, chargedNano: 10, inputTokens: 6, outputTokens: 4 },
@@ -105,7 +105,7 @@ describe("sums over receipts", () => {
     expect(sumUsage([row({ state })], { stretchMs: HOUR }, 10).models[0]!.failed).toBe(failed);
   });
 
-  test("first tokens are told as the median and as what 19 of 20 stayed within", () => {
+  test("first tokens are shown as the median and as what 19 of 20 stayed within", () => {
     const rows = Array.from({ length: 100 }, (_, index) => row({ firstTokenMs: 100 - index }));
     rows.push(row({ firstTokenMs: null }));
     const { routes } = sumUsage(rows, { stretchMs: HOUR }, 1_000);

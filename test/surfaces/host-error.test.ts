@@ -449,7 +449,7 @@ test("what a client wrote into a host's sentence does not speak for the host", (
   }
 });
 
-test("hundreds of wrong fields are told as the first few", () => {
+test("of hundreds of wrong fields the first few are reported", () => {
   const detail = Array.from({ length: 500 }, (_, at) => ({ loc: ["body", at], msg: "Bad" }));
   expect(errorOf({ detail }, "").message.split("; ")).toHaveLength(8);
 });

@@ -2,7 +2,7 @@ import type { Frame, Loose, OrderMachine } from "./event-order.ts";
 
 /**
  * Events of a response (platform.openai.com, "Streaming events"): numbered from 0 without a gap; `created`,
- * `in_progress`; items, of which each is added empty, told in parts and deltas, and repeated whole when it is
+ * `in_progress`; items, of which each is added empty, sent in parts and deltas, and repeated whole when it is
  * done; last the response with all its items.
  */
 export class ResponsesOrder implements OrderMachine {
@@ -95,7 +95,7 @@ export class ResponsesOrder implements OrderMachine {
       this.report("a done item has another summary");
     const call = item.arguments ?? item.input;
     if (call !== undefined && (!open.finished || call !== open.text))
-      this.report("a done call has other words than it was told");
+      this.report("a done call has other words than its deltas");
   }
 
   private inside(type: string, value: Loose): void {
@@ -126,7 +126,7 @@ export class ResponsesOrder implements OrderMachine {
       case "delta":
         part.text += value.delta;
         return;
-      case "told":
+      case "finished":
         part.finished = true;
         if ((value.text ?? value.refusal) !== part.text)
           this.report(`${type} has another text than the deltas`);
@@ -140,7 +140,7 @@ export class ResponsesOrder implements OrderMachine {
   }
 
   private call(item: Item, how: string, value: Loose): void {
-    if (item.finished) this.report("a call goes on after it was told");
+    if (item.finished) this.report("a call goes on after its end");
     if (how === "delta") item.text += value.delta;
     else {
       item.finished = true;
@@ -176,18 +176,18 @@ interface Part {
 const STEPS: Readonly<Record<string, readonly ["part" | "summary" | "call", string]>> = {
   "response.content_part.added": ["part", "added"],
   "response.output_text.delta": ["part", "delta"],
-  "response.output_text.done": ["part", "told"],
+  "response.output_text.done": ["part", "finished"],
   "response.refusal.delta": ["part", "delta"],
-  "response.refusal.done": ["part", "told"],
+  "response.refusal.done": ["part", "finished"],
   "response.content_part.done": ["part", "done"],
   "response.reasoning_summary_part.added": ["summary", "added"],
   "response.reasoning_summary_text.delta": ["summary", "delta"],
-  "response.reasoning_summary_text.done": ["summary", "told"],
+  "response.reasoning_summary_text.done": ["summary", "finished"],
   "response.reasoning_summary_part.done": ["summary", "done"],
   "response.function_call_arguments.delta": ["call", "delta"],
-  "response.function_call_arguments.done": ["call", "told"],
+  "response.function_call_arguments.done": ["call", "finished"],
   "response.custom_tool_call_input.delta": ["call", "delta"],
-  "response.custom_tool_call_input.done": ["call", "told"],
+  "response.custom_tool_call_input.done": ["call", "finished"],
 };
 
 const PART_OF: Readonly<Record<string, string>> = {

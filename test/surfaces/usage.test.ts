@@ -20,7 +20,7 @@ test("a summary that Anthropic made on the way is billed next to the answer, who
   });
 });
 
-test("in a stream it is told at the end, and counted once", () => {
+test("in a stream it is reported at the end, and counted once", () => {
   const started = readAnthropicUsage({ input_tokens: 3_000, output_tokens: 1, iterations: null }, null);
   const ended = readAnthropicUsage(
     { input_tokens: 3_000, output_tokens: 40, iterations: ITERATIONS },
@@ -118,8 +118,8 @@ test.each([
   ["OpenAI", { prompt_tokens_details: { cached_tokens: 16 } }],
   ["DeepSeek", { prompt_cache_hit_tokens: 16, prompt_cache_miss_tokens: 2 }],
   ["Moonshot", { cached_tokens: 16 }],
-])("what was read from a cache is found where %s tells it", (_host, told) => {
-  const usage = { prompt_tokens: 18, completion_tokens: 3, total_tokens: 21, ...told };
+])("what was read from a cache is found where %s reports it", (_host, reported) => {
+  const usage = { prompt_tokens: 18, completion_tokens: 3, total_tokens: 21, ...reported };
   expect(readOpenAiUsage(usage)).toMatchObject({ input: 2, cacheRead: 16, output: 3 });
 });
 
@@ -235,8 +235,8 @@ describe("dialects", () => {
       [chat(30, 1), chat(12, 60, details(10))],
       { input: 2, cacheRead: 10, output: 60 },
     ],
-    ["thoughts told once", [chat(7, 50, thought(40)), chat(7, 60)], { output: 60, reasoning: 40 }],
-    ["what it cost, told once", [chat(7, 50, { cost: 0.5 }), chat(7, 60)], { output: 60, costUsd: 0.5 }],
+    ["thoughts reported once", [chat(7, 50, thought(40)), chat(7, 60)], { output: 60, reasoning: 40 }],
+    ["what it cost, reported once", [chat(7, 50, { cost: 0.5 }), chat(7, 60)], { output: 60, costUsd: 0.5 }],
     ["nothing at all", [null, {}, []], null],
   ])("chat, several reports in a stream: %s", (_how, reports, expected) => {
     const used = reports.reduce<ReturnType<typeof readOpenAiUsage>>(
@@ -263,7 +263,7 @@ describe("dialects", () => {
     ["a last report of less", [anthropic(7, 60), anthropic(7, 10)], { input: 7, output: 60 }],
     ["one bad member: the prompt", [anthropic(-1, 60)], { input: 7, cacheRead: 3, output: 60 }],
     ["one bad member: the answer", [anthropic(9, 1.5)], { input: 9, output: 0 }],
-  ])("messages, after a beginning that told the prompt: %s", (_how, reports, expected) => {
+  ])("messages, after a beginning that reported the prompt: %s", (_how, reports, expected) => {
     const started = readAnthropicBeginning(anthropic(7, 1, { cache_read_input_tokens: 3 }));
     expect(
       reports.reduce<typeof started>((before, one) => readAnthropicUsage(one, before), started),

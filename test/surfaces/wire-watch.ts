@@ -28,11 +28,11 @@ type Outcome =
   | "known, left out"
   | "known, refused"
   | "left out, refused"
-  /** Of an answer: a reader heeds it. */
+  /** In an answer: a reader heeds it. */
   | "read"
-  /** Of an answer: it reaches clients of the host's language as it came, and a translation goes on without it. */
+  /** In an answer: it reaches clients of the host's language as it came, and a translation goes on without it. */
   | "passed"
-  /** Of an error: its status, or the type next to it, says whose it is. */
+  /** In an error: its status, or the type next to it, says whose it is. */
   | "by its status";
 
 export type Outcomes = Record<string, Record<string, Outcome>>;

@@ -46,7 +46,7 @@ const letter = (content: string, more: Objects = {}): Objects => ({
   ...more,
 });
 const HUNDRED = "a".repeat(100);
-/** Of a string: its closing bracket counts with it. */
+/** A string's closing bracket counts with it. */
 const SHOWN = (100 + 1) * 3;
 
 describe("a PDF costs at most", () => {

@@ -47,7 +47,7 @@ describe.each(Object.entries<Exchange>(EXCHANGES))("%s", (_name, exchange) => {
       test.each([false, true])(`${client} client, ${speaks} host, streamed: %p`, async (stream) => {
         const answer = ANSWERS[speaks][exchange.answer ?? "text"];
         deps.answers = [answer];
-        const { answer: told, headers } = await send(
+        const { answer: answered, headers } = await send(
           client,
           deps,
           { ...body, model: `${speaks}/model` },
@@ -57,7 +57,7 @@ describe.each(Object.entries<Exchange>(EXCHANGES))("%s", (_name, exchange) => {
         expect(sent).toMatchObject(plain(expected));
         expect(sent.model).toBe("host-model");
         expect(headers.get("x-gateway-omitted")).toBe(exchange.omitted?.[`${client} on ${speaks}`] ?? null);
-        expect(told).toEqual(tellable(client, answer.story));
+        expect(answered).toEqual(tellable(client, answer.story));
       });
     }
   }

@@ -96,7 +96,7 @@ test.each<[most: number, workers: number]>([
         if (chance < 30) {
           const slots = fleet.workers[worker]!;
           void slots.wait(fleet.host, "key", 1e9, STAYS).then((slot) => {
-            // Of a process that has ended meanwhile, nobody receives anything any more.
+            // Nobody receives anything from a process that has ended meanwhile.
             if (slots !== fleet.workers[worker]) return;
             served += 1;
             inUse[worker]!.push(slot!);

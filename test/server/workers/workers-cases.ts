@@ -105,7 +105,7 @@ export function testWorkers(database: () => Promise<string>): void {
       // So that a worker has been granted a little.
       expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
       const large = { ...CHAT, messages: [{ role: "user", content: "x ".repeat(4_500_000) }] };
-      // Of three, two reach the same worker, and without credit it would read only one.
+      // Two of three reach the same worker, and without credit it would read only one.
       for (let request = 0; request < 3; request++) {
         const { status, json } = await gateway.post("/v1/chat/completions", large, key);
         expect([status, json.error.code]).toEqual([400, "context_too_long"]);

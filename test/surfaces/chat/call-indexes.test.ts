@@ -138,7 +138,7 @@ describe("calls that a chat host streams without an index", () => {
   });
 });
 
-test("calls that a chat host all streams at index 0 are told apart in a stream that is passed on, cut anywhere", () => {
+test("calls that a chat host all streams at index 0 are kept apart in a stream that is passed on, cut anywhere", () => {
   const at0 = (id: string | undefined, args: string) => call(id, args, { index: 0 });
   const pieces = [
     ...[at0("a", ""), at0(undefined, '{"x"'), at0(undefined, ":"), at0(undefined, "1}")],

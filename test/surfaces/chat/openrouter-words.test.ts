@@ -48,7 +48,7 @@ test.each([
   ["no reasoning, at OpenAI", { reasoning: { enabled: false } }, OPENAI, { reasoning_effort: "none" }, []],
   ["a budget, at OpenAI", { reasoning: { max_tokens: 2_000 } }, OPENAI, {}, ["reasoning"]],
   [
-    "an effort, for a model of OpenAI's that cannot be told one",
+    "an effort, for a model of OpenAI's that takes none",
     { reasoning: { effort: "low" } },
     { ...OPENAI, noReasoningEffort: true },
     {},

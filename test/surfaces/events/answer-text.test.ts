@@ -112,7 +112,7 @@ test("thoughts, text, and each call are texts of their own; names stand alone", 
 });
 
 test.each([...SURFACE_NAMES])(
-  "calls that a %s client is told one after the other are in the host's last report all the same",
+  "calls that a %s client receives one after the other are in the host's last report all the same",
   (client) => {
     const call = (index: number, words: string, name?: string) => ({
       tool_calls: [

@@ -44,9 +44,9 @@ afterEach(() => spyOn(EventTemplate.prototype, "pass").mockRestore());
 /** The same, by a judge that reads each event. */
 function verdictByReading(host: Language, events: readonly string[], client = host): unknown {
   const blind = spyOn(EventTemplate.prototype, "pass").mockReturnValue(-1);
-  const said = verdict(host, events, client);
+  const judged = verdict(host, events, client);
   blind.mockRestore();
-  return said;
+  return judged;
 }
 
 const chatEvent = (delta: object, more: object = {}): string =>
@@ -174,7 +174,7 @@ test("what a host pads and numbers each event with is stepped over from the fift
   }
 });
 
-/** Assembled for a client that wants it whole, next to the collector that is told each event. */
+/** Assembled for a client that wants it whole, next to the collector that receives each event. */
 test("answers that are assembled of events that are alike have every word, and nothing of the padding", () => {
   for (let seed = 0; seed < rounds(150, 800); seed++) {
     const { language, events, pieces } = streamOf(seed);

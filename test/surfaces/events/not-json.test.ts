@@ -31,7 +31,7 @@ const SPOILT: Record<string, (data: string) => string> = {
 
 describe.each([...SURFACE_NAMES])("%s host", (host) => {
   for (const [name, spoil] of Object.entries(SPOILT)) {
-    test.each([...SURFACE_NAMES])(`${name}: a fault, of which a %s client is told nothing`, (client) => {
+    test.each([...SURFACE_NAMES])(`${name}: a fault, of which a %s client receives nothing`, (client) => {
       const events = EVENTS[host].map((event) =>
         event.data.includes(" three") ? { ...event, data: spoil(event.data) } : event,
       );

@@ -52,9 +52,9 @@ describe("the arguments of a tool reach the other side of a translation", () => 
       test(`in a conversation: ${client} to ${host}`, () => {
         const request = SURFACES[client].readRequest(encode(`${body},"model":"test/model"}`));
         if (refused(request)) throw new Error(request.message);
-        const said = pairing(client, host).hostBody(request, TARGET);
-        if (refused(said)) throw new Error(said.message);
-        expect(decode(Buffer.concat(said.parts))).toContain(
+        const written = pairing(client, host).hostBody(request, TARGET);
+        if (refused(written)) throw new Error(written.message);
+        expect(decode(Buffer.concat(written.parts))).toContain(
           host === "messages" ? INPUT : JSON.stringify(INPUT),
         );
       });

@@ -74,7 +74,7 @@ describe("what is marked for the host's cache", () => {
       },
     ],
     [
-      "a role that is told behind the content",
+      "a role that stands behind the content",
       { messages: [{ content: "a", role: "user" }, assistant("b"), { content: "c", role: "user" }] },
       {
         messages: [

@@ -56,7 +56,7 @@ describe.each(CLIENTS)("a file of a client of %s", (client) => {
     ["application/octet-stream", "rows.csv", "a,b"],
     ["", "log.txt", "x"],
   ];
-  test.each(texts)("of type %p called %p is told as text", (type, name, text) => {
+  test.each(texts)("of type %p called %p is sent as text", (type, name, text) => {
     const block = blockOf(hostBodyOf(client, `data:${type};base64,${base64(text)}`, name));
     expect(block).toEqual({
       type: "document",

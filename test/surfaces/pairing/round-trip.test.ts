@@ -133,13 +133,13 @@ describe.each(PAIRS)("an answer in %s, written in %s and back", (one, other) => 
         );
       const there = through(answer, other, one);
       const back = through(there, one, other);
-      expect({ seed, told: contentOfStream(other, there) }).toEqual({
+      expect({ seed, content: contentOfStream(other, there) }).toEqual({
         seed,
-        told: inOther(contentOfStream(one, answer), one, other),
+        content: inOther(contentOfStream(one, answer), one, other),
       });
-      expect({ seed, told: contentOfStream(one, back) }).toEqual({
+      expect({ seed, content: contentOfStream(one, back) }).toEqual({
         seed,
-        told: contentOfStream(one, answer),
+        content: contentOfStream(one, answer),
       });
       for (const [language, text] of [
         [other, there],

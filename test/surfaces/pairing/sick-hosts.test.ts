@@ -32,9 +32,9 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
       const text = given(open(), [bytes]);
       expect(brokenRules(client, text, { usage: true })).toEqual([]);
       expect(wrongEvents(client, text)).toEqual([]);
-      const { usage: _told, ...told } = contentOfStream(client, text);
+      const { usage: _usage, ...content } = contentOfStream(client, text);
       const { usage: _none, ...expected } = tellable(client, { ...story, usage: null });
-      expect(told).toEqual(expected);
+      expect(content).toEqual(expected);
       for (const size of [1, 5]) expect(given(open(), inPieces(bytes, size))).toBe(text);
       return;
     }
@@ -139,7 +139,7 @@ describe("arguments that are no JSON object", () => {
   test.each<[SurfaceName, string, unknown]>([
     ["messages", "content", { INVALID_JSON: '{"city": "Os' }],
     ["responses", "output", '{"city": "Os'],
-  ])("a %s client is told them as they are", (client, list, expected) => {
+  ])("a %s client receives them as they are", (client, list, expected) => {
     const reply = pairing(client, "chat.completions").readReply(
       encode(JSON.stringify(whole)),
       openRequest(client, false),

@@ -66,12 +66,12 @@ function signatures(
     maxOutputTokens: null,
     defaultMaxOutputTokens: 500,
   };
-  const said = pairing(client, "chat.completions").hostBody(
+  const written = pairing(client, "chat.completions").hostBody(
     readRequest(client, body(client, history)),
     target,
   );
-  if (refused(said)) throw new Error(said.message);
-  const sent: Loose = JSON.parse(decode(Buffer.concat(said.parts)));
+  if (refused(written)) throw new Error(written.message);
+  const sent: Loose = JSON.parse(decode(Buffer.concat(written.parts)));
   expect(JSON.stringify(sent)).not.toContain("gwseal");
   return sent.messages[1].tool_calls.map(
     (call: Loose) => call.extra_content?.google.thought_signature ?? null,

@@ -37,8 +37,8 @@ const valuesOf = (text: string): Loose[] =>
 describe("a chat host's usage", () => {
   test.each<[string, string[], object[]]>([
     ["alone at the end", [word("Hi"), word("", "stop"), chunk([], usage(1))], [billed(1)]],
-    ["beside the reason to finish", [word("Hi"), word("", "stop", usage(1))], [billed(1)]],
-    ["beside the last word", [word("Hi"), word("!", "stop", usage(2))], [billed(2)]],
+    ["next to the reason to finish", [word("Hi"), word("", "stop", usage(1))], [billed(1)]],
+    ["next to the last word", [word("Hi"), word("!", "stop", usage(2))], [billed(2)]],
     [
       "with comments behind it",
       [word("Hi", "stop"), chunk([], usage(1)), ": cost\n\n", ":\n\n"],

@@ -33,9 +33,9 @@ const hostBody = (host: SurfaceName, body: object, target = TARGET) =>
   pairing("responses", host).hostBody(readRequest("responses", { model: "test/model", ...body }), target);
 
 function sent(host: SurfaceName, body: object, target = TARGET) {
-  const said = hostBody(host, body, target);
-  if (refused(said)) throw new Error(said.message);
-  return { json: JSON.parse(Buffer.concat(said.parts).toString()), omitted: said.omitted };
+  const written = hostBody(host, body, target);
+  if (refused(written)) throw new Error(written.message);
+  return { json: JSON.parse(Buffer.concat(written.parts).toString()), omitted: written.omitted };
 }
 
 const namesOf = (tools: { name?: string; function?: { name: string } }[]) =>
@@ -129,10 +129,10 @@ describe.each(ELSEWHERE)("tools that an item of the input adds, on a host of %s"
   });
 
   test("are refused by their place where only OpenAI's hosts have them", () => {
-    const said = hostBody(host, {
+    const refusal = hostBody(host, {
       input: [added([{ type: "file_search", vector_store_ids: [] }]), user("Hi")],
     });
-    expect((said as Refusal).details.param).toBe("input[0].tools[0].type");
+    expect((refusal as Refusal).details.param).toBe("input[0].tools[0].type");
   });
 });
 
@@ -186,17 +186,17 @@ describe.each(ELSEWHERE)("a conversation that is to be shortened, on a host of %
     const request = readRequest("responses", { model: "test/model", stream: true, ...SHORTEN });
     const stream = pairing("responses", host).openStream(request, METADATA);
     const text = given(stream, inPieces(Buffer.from(sseText(events)), 7));
-    const told = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
-    for (const event of told) expect(violations("responseEvent", event)).toEqual([]);
-    expect(told.map(({ type }) => type)).toEqual([
+    const sentEvents = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+    for (const event of sentEvents) expect(violations("responseEvent", event)).toEqual([]);
+    expect(sentEvents.map(({ type }) => type)).toEqual([
       "response.created",
       "response.in_progress",
       "response.output_item.added",
       "response.output_item.done",
       "response.completed",
     ]);
-    expect(told.at(-1).response.output).toEqual([told[3].item]);
-    expect(told[3].item.encrypted_content).toBe(output[0].encrypted_content);
+    expect(sentEvents.at(-1).response.output).toEqual([sentEvents[3].item]);
+    expect(sentEvents[3].item.encrypted_content).toBe(output[0].encrypted_content);
     expect(stream.countedTokens).toBeGreaterThan(0);
   });
 
