@@ -319,11 +319,11 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   });
 
   test("sees by which price list a customer is charged, and what a request was tagged with", async () => {
-    const listed = (await gateway.admin("/admin/keys", { price_list: "special" })).json;
+    const listed = (await gateway.admin("/admin/keys", { price_list: "partner" })).json;
     await gateway.credit(listed.balance_id, 1);
-    await gateway.send("PATCH", `/admin/balances/${listed.balance_id}`, {
+    await gateway.send("PATCH", `/admin/keys/${listed.id}`, {
       bearer: ADMIN,
-      json: { price_list: "partner" },
+      json: { price_list: "special" },
     });
     const { headers } = await gateway.send("POST", "/v1/chat/completions", {
       bearer: listed.key,
