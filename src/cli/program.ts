@@ -171,10 +171,10 @@ function addModels(gateway: Command, context: CommandContext): void {
     .addOption(jsonOption())
     .action(async (ids, options) => (await import("./trial.ts")).tryModels(ids, options, context));
   connected(models as Command, "list")
-    .description("List the models on offer; with a catalog that is not public, as --owner.")
+    .description("List the models that are served; if the catalog is not public, use --owner.")
     .addOption(ownerOption())
     .option("--search <text>", "only those with this in their id or name")
-    .option("--context <tokens>", "only those with a context of at least so many tokens", wholeNumber)
+    .option("--context <tokens>", "only those with a context of at least this many tokens", wholeNumber)
     .option(
       "--max-input-usd <usd>",
       "only those whose input costs at most this per million tokens",
@@ -365,7 +365,9 @@ function addKeys(gateway: Command, context: CommandContext): void {
     .addOption(ownerOption())
     .action((id, options) => showKey(id, options, context));
   connected(keys, "rotate")
-    .description("Replace a key as --owner: the new one is shown once, the old one works for a while.")
+    .description(
+      "Replace a key of --owner: the new key is shown once, the old one works for a while (`grace_ms`).",
+    )
     .argument("<key>", "id of a key, key_…, or the key itself")
     .addOption(ownerOption())
     .action((id, options) => rotateKey(id, options, context));
@@ -628,7 +630,7 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .description("Sign receipts with a new key; earlier keys still verify what they signed.")
     .action((options) => rotateSigningKey(options, context));
   connected(gateway, "receipts")
-    .description("List receipts that match, newest first: of everybody, of a balance, or of --owner.")
+    .description("List receipts, newest first, of everybody, of a balance, or of --owner.")
     .addOption(ownerOption())
     .option("--balance <id>", "only of this balance, bal_…")
     .option("--key <id>", "only of this key, key_…")
@@ -642,10 +644,8 @@ function addReceipts(gateway: Command, context: CommandContext): void {
     .addOption(limitOption())
     .action((options) => listReceipts(options, context));
   connected(gateway, "spending")
-    .description("List which keys spent most, of everybody or of --owner.")
-    .addArgument(
-      new Argument("[period]", "today and yesterday are days of UTC").choices(PERIODS).default("week"),
-    )
+    .description("List the keys that spent most, of everybody or of --owner.")
+    .addArgument(new Argument("[period]", "the period; days are UTC").choices(PERIODS).default("week"))
     .addOption(ownerOption())
     .addOption(limitOption())
     .action((period, options) => showSpending(period as Period, options, context));

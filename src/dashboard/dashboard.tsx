@@ -224,8 +224,8 @@ function Notices({ of: me, section }: { of: MeAnswer; section: string }) {
       )}
       {section === "credit" && account?.balances !== undefined && account.undo_until !== undefined && (
         <Note tone="warn">
-          This balance was claimed. Until {moment(account.undo_until)}, its recovery secret from before takes
-          it back, with all credit: add some only if you set it up yourself.
+          This balance was claimed. Until {moment(account.undo_until)}, its earlier recovery secret can take
+          it back, with all credit: add credit only if you set up the balance yourself.
         </Note>
       )}
     </>

@@ -35,7 +35,9 @@ export function Balances() {
         of={balances}
         empty={
           filters.length > 0 ? (
-            <Empty title={balances.hasMore ? "None among those read so far" : "No balance matches"}>
+            <Empty
+              title={balances.hasMore ? "No match among the balances read so far" : "No balance matches"}
+            >
               Choose other filters, or show older ones.
             </Empty>
           ) : (

@@ -24,7 +24,7 @@ export function Events() {
     <>
       <Head
         title="Events"
-        lead="What happened to balances and prices in the last 30 days, and where it was sent."
+        lead="Events of balances and prices in the last 30 days, and the endpoints that they were sent to."
       />
       <Listed
         of={webhooks}

@@ -27,8 +27,8 @@ export function Hosts() {
         of={hosts}
         empty={
           <Empty title="No hosts are configured">
-            Name one under <code>hosts</code> in the configuration, or set a provider's key in the
-            environment, such as OPENAI_API_KEY, and start again.
+            Add one under <code>hosts</code> in the configuration, or set a provider's key in the environment,
+            such as OPENAI_API_KEY, and restart.
           </Empty>
         }
       >
@@ -118,7 +118,7 @@ function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean })
       </div>
       {routes.length === 0 ? (
         <p class="soft">
-          {state === "paused" ? "This host is given no requests." : "No model has a route to this host."}
+          {state === "paused" ? "This host gets no new requests." : "No model has a route to this host."}
         </p>
       ) : (
         <Table
@@ -137,9 +137,9 @@ function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean })
       )}
       {routes.some(isUnverified) && (
         <p class="soft small">
-          Free, unverified: the host has not yet answered the gateway's own question at this route free of
-          charge, or has failed or charged since. The Open Tier leaves the route out until it answers; the
-          gateway asks again every half hour, and at a reload.
+          Free, unverified: this route has not yet answered the gateway's probe free of charge, or has failed
+          or charged since. The Open Tier does not use it until a probe succeeds; the gateway probes every
+          half hour, and after a reload.
         </p>
       )}
     </section>

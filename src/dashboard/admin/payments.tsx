@@ -73,7 +73,7 @@ function RefundDialog({ of, onClose, onDone }: DecisionProps) {
         {usd(of.credited_usd)} are taken back from <span class="mono">{of.balance_id}</span>, if they are
         neither spent nor held.{" "}
         {of.rail === "card"
-          ? "The card is refunded everything that it was charged, including the fee."
+          ? "The card gets back everything that it was charged, including the fee."
           : "You send the money back yourself, because the gateway cannot."}
       </p>
     </FormDialog>
@@ -93,7 +93,7 @@ function ResolveDialog({ of, onClose, onDone }: DecisionProps) {
     <FormDialog title="Decide about the payment" submit="Decide" act={resolve} onClose={onClose}>
       {of.reason !== null && <p>{of.reason}</p>}
       <Choice
-        label="What becomes of it"
+        label="Decision"
         options={[
           ["credited", `credited with ${usd(of.amount_usd)}`],
           ["refunded", "refunded: the card gets its money back; stablecoins you have sent back"],

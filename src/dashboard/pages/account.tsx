@@ -74,7 +74,7 @@ function Identity({ of }: { of: OwnAccount }) {
       {of.undo_until !== undefined && (
         <Note tone="plain">
           The balance <span class="mono">{me.balance_id}</span> was claimed. Until {moment(of.undo_until)},
-          its recovery secret from before takes it back
+          its earlier recovery secret can take it back
           {by === "session" && ": add credit only if you set it up yourself"}.
         </Note>
       )}

@@ -119,7 +119,8 @@ export function ModelPage({ id }: { id: string }) {
       <Loaded of={models}>
         {(data) => {
           const model = data.find((one) => one.id === id);
-          if (model === undefined) return <Empty title="No such model">It is no longer served here.</Empty>;
+          if (model === undefined)
+            return <Empty title="No such model">This gateway does not serve it, or no longer does.</Empty>;
           const { price } = model;
           return (
             <>

@@ -69,7 +69,7 @@ const MESSAGES: Record<PaymentAnswer["state"], (amount: string) => string> = {
   submitted: (amount) => `${amount} is on its way. This page updates by itself.`,
   confirming: (amount) => `${amount} has arrived and is being confirmed. This page updates by itself.`,
   credited: (amount) => `${amount} was added to the balance.`,
-  expired: () => "This payment was not made in time. Nothing was charged.",
+  expired: () => "This payment expired before it was made. Nothing was charged.",
   failed: () => "This payment has failed. No credit was added for it.",
   unused: () => "This payment was no longer needed and was not made.",
   rejected: () => "This payment was rejected before any money moved.",

@@ -25,7 +25,7 @@ export function Webhooks() {
   const { open: made, show: keep, ends: saved } = useDialog<WebhookSecretAnswer>(reload);
   return (
     <>
-      <Head title="Webhooks" lead="Addresses that are sent what happens to this balance, as signed events.">
+      <Head title="Webhooks" lead="The gateway sends events of this balance to these addresses.">
         <Button label="New webhook" variant="primary" onClick={() => edit("new")} />
       </Head>
       <Listed

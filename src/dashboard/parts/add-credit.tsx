@@ -67,8 +67,8 @@ function ShowSaved({ onSaved }: { onSaved: () => void }) {
   return (
     <ActionForm action={show} submit="Both are saved">
       <p class="soft">
-        This balance has no account: if both secrets are lost, its credit is lost. You have shown the recovery
-        secret; paste the API key from where you saved it, too.
+        This balance has no account: if you lose both secrets, you lose its credit. You signed in with the
+        recovery secret; now paste the API key from where you saved it.
       </p>
       <TextField label="API key" type="password" placeholder="or-live-…" required {...key} />
     </ActionForm>

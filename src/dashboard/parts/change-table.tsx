@@ -11,7 +11,7 @@ export function BalanceChanges({ api, path }: { api: Api; path: string }) {
   const changes = usePages<ChangeAnswer>(api, path);
   return (
     <Section title="What was changed">
-      <Listed of={changes} empty={<Empty title="Nothing was changed yet" />}>
+      <Listed of={changes} empty={<Empty title="No changes yet" />}>
         {(rows) => <ChangeTable of={rows} />}
       </Listed>
       <ShowOlder of={changes} />

@@ -159,7 +159,7 @@ function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: R
       {spans.length === 0 ? (
         <p class="soft">
           {state === "recovered"
-            ? "The gateway was stopped before it had noted which hosts it asked."
+            ? "The gateway stopped before it recorded which hosts it tried."
             : "No host was tried."}
         </p>
       ) : (

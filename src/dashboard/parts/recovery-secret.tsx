@@ -25,7 +25,7 @@ export function RecoverySecret() {
     <Section title="Recovery secret" class="card stack">
       <p class="soft">
         Its holder controls the balance <span class="mono">{me.balance_id}</span>. If it may have leaked, or
-        you have none, get a new one: the old one ends at once.
+        you do not have it, get a new one: the old one stops working at once.
       </p>
       <div>
         <Button label="Replace the recovery secret" onClick={() => setAsking(true)} />

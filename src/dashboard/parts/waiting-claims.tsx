@@ -55,7 +55,7 @@ function Review() {
               >
                 <p>
                   <span class="mono">{claim.balance_id}</span> stays with the holder of its recovery secret,
-                  and this claim ends.
+                  and the claim ends.
                 </p>
               </ConfirmButton>
             </div>
