@@ -331,7 +331,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
       json: { model: "sim/echo", messages: [{ role: "user", content: "Hello" }] },
     });
     await operator.goto(`/admin#/balances/${listed.balance_id}`);
-    await operator.page.getByText("partner", { exact: true }).waitFor();
+    await operator.page.getByText("partner", { exact: true }).first().waitFor();
     await operator.page.getByText("Price list special", { exact: true }).waitFor();
     await operator.goto(`/admin#/receipts/${headers.get("x-gateway-receipt")}`);
     await operator.page.getByText("customer=acme; feature=search", { exact: true }).waitFor();
