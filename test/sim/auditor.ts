@@ -61,7 +61,10 @@ export class Auditor {
     check(booked.size === receipts.length, "a receipt is booked twice");
     for (const request of this.asks) {
       const receipt = request.receipt === null ? undefined : booked.get(request.receipt);
-      this.judgeOne(request, receipt, hostsOf(request.name));
+      const hosts = hostsOf(request.name);
+      this.judgeOne(request, receipt, hosts);
+      // Where limits change, one may have been raised while the request waited.
+      if (areCapsFixed && hosts.length > 0 && request.draws === null) this.judgeWorst(request);
     }
     if (areCapsFixed) this.judgeCaps(receipts);
     this.judgeBalances(receipts);
@@ -80,7 +83,6 @@ export class Auditor {
     // If two were asked at the same time, the slower is left before its end.
     const server = serverOf(hosts);
     judgeRefusals(hosts, about);
-    if (hosts.length > 0 && request.draws === null) this.judgeWorst(request, about);
     this.judgeSeen(request, hosts, about);
     if (request.mayBeLost && receipt === undefined) return;
     switch (request.outcome) {
@@ -167,7 +169,7 @@ export class Auditor {
   }
 
   /** However little is held of it: no limit is smaller than all that the request could come to. */
-  private judgeWorst({ key, budgets, prices, size }: SimulatedRequest, about: string): void {
+  private judgeWorst({ name, key, budgets, prices, size }: SimulatedRequest): void {
     const cheapest = Math.min(...[...prices.values()].map(({ output }) => output));
     const worst = (size.maxTokens ?? DEFAULT_CEILING) * cheapest;
     const limits = [
@@ -179,7 +181,7 @@ export class Auditor {
     for (const limit of limits)
       check(
         limit === null || limit >= worst,
-        `a limit of ${limit} covers no worst case of ${worst}: ${about}`,
+        `a limit of ${limit} covers no worst case of ${worst}: ${name}`,
       );
   }
 
