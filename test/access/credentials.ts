@@ -73,6 +73,7 @@ export const OPERATIONS: readonly Operation[] = [
   operation("DELETE /v1/keys/{another}", OWNERS),
 
   operation("GET /v1/me", [...KEYS, ...ANY_OWNER]),
+  operation("PATCH /v1/me", ANY_OWNER, { body: { low_credit_usd: 1 } }),
   operation("POST /v1/me/claim", SET_UP, {
     note: "email",
     state: "nobody's",
