@@ -83,7 +83,7 @@ describe.skipIf(browserMissing)("payments", () => {
     const requests: string[] = [];
     const visitor = await Visitor.arrive(browser, gateway.url);
     const { page } = visitor;
-    await page.exposeFunction("askWallet", async (method: string, params: string[]) => {
+    await page.exposeFunction("callWallet", async (method: string, params: string[]) => {
       requests.push(method);
       if (method === "eth_requestAccounts") return [account.address];
       if (method === "eth_chainId") return "0x1";
