@@ -130,6 +130,30 @@ describe("a customer on a price list", () => {
     expect(paid.receipt.price).toMatchObject({ input: 6, output: 8 });
   });
 
+  test("pays by model with one key, and another customer pays something else for the same models", async () => {
+    const [a, b, c] = [await gateway.key(1), await gateway.key(1), await gateway.key(1)];
+    await put(`/admin/balances/${a.balance_id}`, "partner");
+    await put(`/admin/balances/${b.balance_id}`, "fixed");
+    const paidFor = async ({ key }: { key: string }) => {
+      const model = (await charged(key)).receipt;
+      const other = (await charged(key, { model: "test/other", provider: { order: ["h"] } })).receipt;
+      return [model, other].map(({ price_list, price }) => [price_list, price.input, price.output]);
+    };
+    // The first rule that matches decides, and a model without one keeps its own price, as without a list.
+    expect(await paidFor(a)).toEqual([
+      ["partner", 0.5, 50],
+      ["partner", 6, 8],
+    ]);
+    expect(await paidFor(b)).toEqual([
+      ["fixed", 10, 0],
+      ["fixed", 3, 4],
+    ]);
+    expect(await paidFor(c)).toEqual([
+      [undefined, 1, 100],
+      [undefined, 3, 4],
+    ]);
+  });
+
   test("keeps the list when its key is rotated, and an owner's own key has the balance's", async () => {
     const { key, id, balance_id, recovery_secret } = await gateway.key(1);
     await put(`/admin/balances/${balance_id}`, "partner");
@@ -157,6 +181,10 @@ test("only operators name a list, and only one that there is", async () => {
     expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "price_list"]);
   expect(refusals[0]!.json.error.message).toContain("It has: partner, fixed.");
   expect((await put("/admin/balances/bal_none", "partner")).json.error.param).toBe("id");
+  // Owners change other things of their balance.
+  const own = { bearer: recovery_secret, json: { low_credit_usd: 1, price_list: "partner" } };
+  await gateway.send("PATCH", "/v1/me", own);
+  expect((await gateway.admin(`/admin/balances/${balance_id}`)).json.price_list).toBe(null);
 });
 
 test("a list that a new customer is made with is the balance's: keys that its owner makes are charged by it", async () => {
