@@ -11,6 +11,7 @@ import type {
 } from "../api/admin.ts";
 import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
+import { type RecomputedCharges, recomputeCharges } from "./charges.ts";
 import { adminClient } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
@@ -122,13 +123,19 @@ export async function detach(
 }
 
 /** Fails when the books do not add up, so that a scheduled run is noticed. */
-export async function audit(options: OperationOptions, context: CommandContext): Promise<void> {
+export async function audit(
+  options: OperationOptions & { readonly charges?: boolean | undefined },
+  context: CommandContext,
+): Promise<void> {
   const client = adminClient(options, context);
   const books = await withProgress(context, (progress) => {
     progress(0, null, "recomputing every balance");
     return client.get<AuditAnswer>("/admin/ledger/audit");
   });
-  show(context, options.json, books, [
+  const charges = options.charges
+    ? await withProgress(context, (progress) => recomputeCharges(client, progress))
+    : null;
+  show(context, options.json, charges === null ? books : { ...books, charges }, [
     ...pairs([
       ["credits", usd(books.credits_nano)],
       ["charges", usd(books.charges_nano)],
@@ -140,7 +147,14 @@ export async function audit(options: OperationOptions, context: CommandContext):
     ]),
     ...unanswered([books]),
     ...books.drifts.map(({ account, drift_nano }) => `  ${account} is off by ${usd(drift_nano)}`),
+    ...(charges === null ? [] : chargeLines(charges)),
   ]);
+  if (books.ok && charges !== null && charges.differing.length > 0)
+    throw new CommandFailure(
+      EXIT.found,
+      `${counted(charges.differing.length, "receipt")} charged something else than tokens at rates`,
+      "Copy the data folder before anything else, then report the receipts above.",
+    );
   if (books.ok) return;
   throw new CommandFailure(
     EXIT.found,
@@ -150,6 +164,17 @@ export async function audit(options: OperationOptions, context: CommandContext):
 }
 
 /** "12.5 USD" of nano-dollars written as text, exactly. */
+function chargeLines({ receipts, differing }: RecomputedCharges): string[] {
+  const outcome = differing.length === 0 ? "all equal" : `${differing.length} differ`;
+  return [
+    `charges of ${counted(receipts, "receipt")}, recomputed from tokens and rates: ${outcome}`,
+    ...differing.map(
+      ({ receipt, charged_nano, recomputed_nano }) =>
+        `  ${receipt} charged ${usd(charged_nano)}, recomputed ${usd(recomputed_nano)}`,
+    ),
+  ];
+}
+
 function usd(nano: string): string {
   const value = BigInt(nano);
   const [sign, magnitude] = value < 0n ? ["-", -value] : ["", value];

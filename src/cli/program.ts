@@ -285,6 +285,7 @@ function addWatching(gateway: Command, context: CommandContext): void {
     .action((id, options) => closeNode(id, options, context));
   connected(gateway, "audit")
     .description("Recompute every balance from its entries; exit code 1 if one does not add up.")
+    .option("--charges", "also recompute what each receipt charged, from its tokens and rates")
     .action((options) => audit(options, context));
   connected(gateway, "hosts")
     .description("Show hosts with their health, as the gateway sees them.")

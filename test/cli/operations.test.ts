@@ -304,6 +304,38 @@ test("an audit of books that do not add up names the account, and fails", async 
   expect(run.err).toContain("the books are off by 1.50 USD in 1 account");
 });
 
+test("an audit derives each charge again from its receipt's tokens and rates, and names one that differs", async () => {
+  const own = new Folder(simpleConfig([9]));
+  const honest = await GatewayProcess.start(own);
+  const { key } = await honest.keyWith(5);
+  const asks = { model: "test/model", messages: [{ role: "user", content: "one" }] };
+  const replies = [];
+  for (const stream of [false, true])
+    replies.push(await honest.post("/v1/chat/completions", { ...asks, stream }, key));
+  const audited = (url: string) =>
+    gateway(["audit", "--charges"], { GATEWAY_URL: url, GATEWAY_ADMIN_TOKEN: ADMIN });
+  const clean = await audited(honest.url);
+  await honest.stop();
+  expect(clean).toMatchObject({ code: 0, err: "" });
+  expect(clean.out).toContain("charges of 2 receipts, recomputed from tokens and rates: all equal");
+
+  const receipt = replies[0]!.headers.get("x-gateway-receipt")!;
+  const db = new Database(join(own.env.GATEWAY_DATA!, "gateway.sqlite"));
+  const { changes } = db.run(
+    "UPDATE ends SET body = json_set(body, '$.tokens.output', 1 + json_extract(body, '$.tokens.output')) WHERE receipt = ?",
+    [receipt],
+  );
+  db.close();
+  expect(changes).toBe(1);
+  const tampered = await GatewayProcess.start(own);
+  const found = await audited(tampered.url);
+  await tampered.stop();
+  own.remove();
+  expect(found.code).toBe(1);
+  expect(found.out).toContain(`${receipt} charged `);
+  expect(found.err).toContain("1 receipt charged something else than tokens at rates");
+});
+
 describe("what was used", () => {
   const chat = (key: string, content: string) =>
     running.post("/v1/chat/completions", { model: "test/model", messages: [{ role: "user", content }] }, key);

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { Model, SurfaceName } from "../../src/catalog/catalog.ts";
 import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import type { Price } from "../../src/catalog/price.ts";
+import { chargeOf } from "../../src/cli/charges.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -337,6 +338,7 @@ test(`${COUNT} bills are those that the contract asks for, to the nano-dollar`, 
       state: receipt.state,
       tokens: receipt.tokens,
       cost: Math.round(receipt.cost_usd * 1e9),
+      recomputed: chargeOf(receipt) as number,
       writeOff: Math.round(receipt.write_off_usd * 1e9),
     }).toEqual({
       about,
@@ -351,6 +353,7 @@ test(`${COUNT} bills are those that the contract asks for, to the nano-dollar`, 
         source: tokens.believed ? "host" : "counted",
       },
       cost: writtenOff ? 0 : cost,
+      recomputed: cost,
       writeOff: writtenOff ? cost : 0,
     });
     if (!writtenOff) spent += cost;
