@@ -57,7 +57,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     // What was claimed is what is shown, next to the account's own.
     expect(await reader.field("Balance").inputValue()).toBe(made.balance_id);
     await reader.link("Credit").click();
-    await reader.page.getByText(/its recovery secret from before takes it back, with all credit/).waitFor();
+    await reader.page.getByText(/its earlier recovery secret can take it back/).waitFor();
     await reader.link("Keys").click();
     await reader.link("first").waitFor();
     await reader.link("second").waitFor();
