@@ -123,7 +123,7 @@ export class Bill {
       priceVersion,
       tags: request.about.tags,
       priceList: request.about.priceList,
-      charges: charges.length > 1 ? charges.map(shownCharge) : undefined,
+      charges: charges.some((one) => one !== own) ? charges.map(shownCharge) : undefined,
       cost: settled.charged,
       held: settled.held,
       writeOff: settled.writtenOff,

@@ -354,10 +354,9 @@ describe("what was used", () => {
     ]);
     expect(Number(used.data[0].cost_usd)).toBeCloseTo(spent, 9);
     const margins = await json("margins", "--by", "balance", "--period", "day");
-    expect(margins.data).toEqual([
-      expect.objectContaining({ balance: balance_id, requests: 2, host_cost_usd: 0 }),
-      expect.objectContaining({ balance: "all" }),
-    ]);
+    const own = expect.objectContaining({ balance: balance_id, requests: 2, host_cost_usd: 0 });
+    expect(margins.data).toContainEqual(own);
+    expect(margins.data.at(-1)).toMatchObject({ balance: "all" });
     const { out } = await operator("usage", "--csv");
     expect(out).toStartWith(
       "balance_id,email,wallet,key_id,key_name,model,requests,failed,input,cache_read,cache_write,output,cost_usd\n",

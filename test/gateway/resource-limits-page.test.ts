@@ -47,7 +47,7 @@ const WITH_CREDIT: Readonly<Record<string, Proof>> = {
     ],
     attacks: [] /* none: its host is the attacker */,
   },
-  "requests looked at": {
+  "requests examined": {
     tests: ["requests of one balance, whatever limits its owner gives its keys"],
     attacks: ["requests", "values"],
   },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/catalog/catalog.ts";
+import { chargeOf } from "../../src/cli/charges.ts";
 import { nanoFromUsd } from "../../src/units/usd.ts";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Hopped, hopping } from "../fakes/hopping.ts";
@@ -372,28 +373,43 @@ describe("where the host does not come to say what each model used", () => {
     expect(await gateway.drifts()).toEqual([]);
   });
 
-  test("the same where the client leaves", async () => {
+  /** The client leaves once it has read this so many times, and the host has nothing more to say until then. */
+  const leaves = async (at: number, words: string, times: number) => {
     const leaving = new AbortController();
     let go = () => {};
     const left = new Promise<void>((done) => {
       go = done;
     });
-    const before = (n: number) => (n === events.length - 4 ? left : undefined);
+    const before = (n: number) => (n === at ? left : undefined);
     const { gateway } = await native(sse(events, { before }));
     const body = requestWith({ max_tokens: 1_000, fallbacks: [{ model: "test/m1" }] });
     const answer = await gateway.send("messages", body, leaving.signal);
     const reading = read(answer, (text) => {
-      if (text.includes(" word39")) setImmediate(() => leaving.abort());
+      if (text.split(words).length > times) setImmediate(() => leaving.abort());
     });
     await until(() => leaving.signal.aborted);
     go();
     await reading;
-    const receipt = await bookedReceipt(gateway, answer);
-    expect(receipt).toMatchObject({
+    expect(await gateway.drifts()).toEqual([]);
+    return bookedReceipt(gateway, answer);
+  };
+
+  test("the same where the client leaves", async () => {
+    expect(await leaves(events.length - 4, ' word38"', 2)).toMatchObject({
       state: "cancelled",
       charges: [{ model: "test/model" }, { model: "test/m1" }],
     });
-    expect(await gateway.drifts()).toEqual([]);
+  });
+
+  test("who leaves before the next model writes pays for the first, and the receipt names it and its price", async () => {
+    const hop = events.findIndex(({ data }) => data.includes("claude-m1"));
+    const receipt = await leaves(hop + 2, '"fallback"', 1);
+    expect(receipt).toMatchObject({
+      state: "cancelled",
+      model: "test/m1",
+      charges: [{ model: "test/model" }],
+    });
+    expect<number>(chargeOf(receipt)).toBe(Math.round(receipt.cost_usd * 1e9));
   });
 });
 
