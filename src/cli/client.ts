@@ -33,6 +33,9 @@ export function ownerClient(options: OwnerOptions, context: CommandContext): Cli
   return new Client(context, url, owner, options.balance ?? null);
 }
 
+/** Members of a list's query; those that are undefined are left out. */
+export type Filters = Readonly<Record<string, string | undefined>>;
+
 /** The gateway's HTTP operations, with one credential. */
 export class Client {
   constructor(
@@ -65,19 +68,19 @@ export class Client {
     path: string,
     most: number,
     onPage: (rows: number) => void,
-    filters: Readonly<Record<string, string>> = {},
+    filters: Filters = {},
   ): Promise<{ readonly rows: Row[]; readonly more: boolean }> {
     const rows: Row[] = [];
-    let before: string | null = null;
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, value);
     for (;;) {
-      const limit = Math.min(PAGE, most - rows.length);
-      const query: Record<string, string> = { ...filters, limit: String(limit) };
-      if (before !== null) query.before = before;
-      const page: ListPage<Row> = await this.get(`${path}?${new URLSearchParams(query)}`);
+      query.set("limit", String(Math.min(PAGE, most - rows.length)));
+      const page: ListPage<Row> = await this.get(`${path}?${query}`);
       rows.push(...page.data);
       onPage(rows.length);
-      before = nextOf(page);
+      const before = nextOf(page);
       if (before === null || rows.length >= most) return { rows, more: page.has_more };
+      query.set("before", before);
     }
   }
 

@@ -37,14 +37,10 @@ export async function listPayments(
   context: CommandContext,
 ): Promise<void> {
   const client = adminClient(options, context);
-  const balance = options.balance === undefined ? null : await balanceIdOf(options.balance, client);
-  const filters = {
-    ...(options.state === undefined ? {} : { state: options.state }),
-    ...(balance === null ? {} : { balance }),
-  };
+  const balance = options.balance === undefined ? undefined : await balanceIdOf(options.balance, client);
   const listing = {
     path: "/admin/payments",
-    filters,
+    filters: { state: options.state, balance },
     noun: "payments",
     head: ["id", "created", "rail", "state", "amount USD", "credited", "balance", "reason"],
     cells: (row: OperatorsPayment) => [

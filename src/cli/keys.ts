@@ -104,7 +104,7 @@ export async function listKeys(
   const path = owner === null ? keysAt(await balanceIdOf(balance!, client)) : "/v1/keys";
   const listing = {
     path,
-    filters: { ...(search === undefined ? {} : { search }), ...(state === undefined ? {} : { state }) },
+    filters: { search, state },
     noun: "keys",
     head: ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
     cells: (key: KeyAnswer) => [

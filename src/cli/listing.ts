@@ -1,12 +1,12 @@
 import type { Cell } from "../units/csv.ts";
-import type { Client } from "./client.ts";
+import type { Client, Filters } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { withProgress } from "./progress.ts";
 
 /** A list of the gateway's, and how people see it. */
 interface Listing<Row> {
   readonly path: string;
-  readonly filters?: Readonly<Record<string, string>>;
+  readonly filters?: Filters;
   /** What the rows are. */
   readonly noun: string;
   readonly head: readonly string[];

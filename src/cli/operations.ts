@@ -197,10 +197,7 @@ export async function listBalances(
   const { below, state } = options;
   const listing = {
     path: "/admin/balances",
-    filters: {
-      ...(below === undefined ? {} : { below_usd: String(below) }),
-      ...(state === undefined ? {} : { state }),
-    },
+    filters: { below_usd: below?.toString(), state },
     noun: "balances",
     head: ["id", "account", "balance USD", "available", "held", "keys", "price list", "suspended", "created"],
     cells: (row: ListedBalance) => [

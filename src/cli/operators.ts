@@ -84,17 +84,14 @@ export interface ChangesOptions extends OwnerOptions {
 export async function listChanges(options: ChangesOptions, context: CommandContext): Promise<void> {
   const owner = ownerClient(options, context);
   const { since, until, by, action, subject, balance } = options;
-  const named = {
+  const filters = {
     since: since?.toISOString(),
     until: until?.toISOString(),
     by,
     action,
     subject,
-    ...(owner === null ? { balance_id: balance } : {}),
+    balance_id: owner === null ? balance : undefined,
   };
-  const filters = Object.fromEntries(
-    Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
   const listing = {
     path: owner === null ? "/admin/changes" : "/v1/changes",
     filters,

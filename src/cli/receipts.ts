@@ -33,12 +33,9 @@ export async function listReceipts(
     since: since?.toISOString(),
     until: until?.toISOString(),
   };
-  const given = Object.entries(filters).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value]],
-  );
   const listing = {
     path: `/${as}/receipts`,
-    filters: Object.fromEntries(given),
+    filters,
     noun: "receipts",
     head: ["id", "created", "key", "model", "host", "state", "error", "cost USD", "first token ms"],
     cells: (row: ReceiptAnswer) => [

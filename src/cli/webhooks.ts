@@ -106,7 +106,7 @@ export async function listEvents(
   options: OwnerOptions & { readonly limit: number; readonly type?: string | undefined },
   context: CommandContext,
 ): Promise<void> {
-  const type: Record<string, string> = options.type === undefined ? {} : { type: options.type };
+  const { type } = options;
   const head = ["id", "created", "type", "balance", "delivered", "data"];
   const cells = ({ id, created_at, type, data, deliveries, ...more }: EventAnswer | OperatorsEvent) => [
     id,
@@ -118,16 +118,13 @@ export async function listEvents(
   ];
   const owner = ownerClient(options, context);
   if (owner !== null) {
-    const listing = { path: "/v1/events", filters: type, noun: "events", head, cells };
+    const listing = { path: "/v1/events", filters: { type }, noun: "events", head, cells };
     return showList<EventAnswer>(listing, owner, options, context);
   }
   const client = adminClient(options, context);
-  const filters =
-    options.balance === undefined
-      ? type
-      : { ...type, balance_id: await balanceIdOf(options.balance, client) };
+  const balance_id = options.balance === undefined ? undefined : await balanceIdOf(options.balance, client);
   await showList<OperatorsEvent>(
-    { path: "/admin/events", filters, noun: "events", head, cells },
+    { path: "/admin/events", filters: { type, balance_id }, noun: "events", head, cells },
     client,
     options,
     context,
