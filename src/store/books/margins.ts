@@ -1,5 +1,6 @@
 import { type MarginSum, marginEvents } from "../../ledger/margin-events.ts";
-import { DAY_MS, type EpochMs, epochMs } from "../../units/clock.ts";
+import { DAY_MS, type EpochMs } from "../../units/clock.ts";
+import { windowAt } from "../../units/window.ts";
 import { recording } from "../customers/events.ts";
 import { type Database, sql } from "../database/database.ts";
 
@@ -12,7 +13,7 @@ export class SqlMargins {
 
   /** Adds what was charged lately, and records which models and hosts have cost more than was charged for them that day. */
   async add(sums: readonly MarginSum[], at: EpochMs): Promise<void> {
-    const day = epochMs(at - (at % DAY_MS));
+    const day = windowAt("day", at).startsAt;
     const ordered = sums.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
     await this.db.commit([
       ordered.map(
