@@ -80,6 +80,7 @@ export class CounterCache {
     return this.byKey.get(rotationId);
   }
 
+  /** Where it is undefined, no request of the balance is under way here. */
   ofBalance(id: BalanceId): BalanceBook | undefined {
     return this.balances.get(id);
   }
@@ -187,7 +188,7 @@ export class CounterCache {
 
   private async loadCounter(id: CounterId): Promise<Counter> {
     const known = this.counters.get(id);
-    if (known !== undefined) return touched(known, this.clock);
+    if (known !== undefined) return this.touched(known);
     const counter = new Counter(id);
     if (this.grants === null) {
       const spent = this.sums.spent(id);
@@ -195,7 +196,12 @@ export class CounterCache {
     } else counter.granted = ZERO_USD;
     const remembered = remember(this.counters, id, counter);
     if (remembered === counter && isValueCounter(id)) this.values += 1;
-    return touched(remembered, this.clock);
+    return this.touched(remembered);
+  }
+
+  private touched(counter: Counter): Counter {
+    counter.usedAt = this.clock.elapsedMs();
+    return counter;
   }
 
   /** The counters that count requests. */
@@ -232,11 +238,6 @@ export class CounterCache {
     return limits;
   }
 
-  /** Requests of the balance may be under way here. */
-  isLoaded(id: BalanceId): boolean {
-    return this.balances.has(id);
-  }
-
   /** Spent and held on one counter. */
   async use(id: CounterId): Promise<{ spent: NanoUsd; held: NanoUsd }> {
     const { spent, held } = await this.loadCounter(id);
@@ -260,10 +261,6 @@ export class CounterCache {
   *booked(): Generator<Counter> {
     for (const counter of this.counters.values())
       if (this.grants?.isRetiring(counter.id) !== true) yield counter;
-  }
-
-  creditedInMemory(balance: BalanceId): NanoUsd | null {
-    return this.balances.get(balance)?.credited ?? null;
   }
 
   /** Notes that these are in use. */
@@ -341,15 +338,11 @@ const VALUE_IDLE_MS = 60_000;
 const CROWDED_IDLE_MS = 1_000;
 /** Counters that are given back at once: those wait that requests need. */
 const MAX_RETIRED = 10_000;
+
 /** Two loads of the same thing may overlap; everybody counts with the first to arrive. */
 function remember<K, V>(map: Map<K, V>, id: K, value: V): V {
   const known = map.get(id);
   if (known !== undefined) return known;
   map.set(id, value);
   return value;
-}
-
-function touched(counter: Counter, clock: Clock): Counter {
-  counter.usedAt = clock.elapsedMs();
-  return counter;
 }

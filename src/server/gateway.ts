@@ -632,7 +632,7 @@ function backgroundWork(
       days: () => active.config.unusedDays,
       store: books.keys,
       keyring: books.keyring,
-      isInUse: (balance) => books.ledger.counters.isLoaded(balance),
+      isInUse: (balance) => books.ledger.counters.ofBalance(balance) !== undefined,
       onRemoved: (removed) => log("unused removed", removed),
       onFault,
     }),

@@ -57,7 +57,7 @@ export class Takes {
     for (const request of checked) {
       const { id, balanceId, budgets } = holders.latest(request.key);
       const credit =
-        (ledger.counters.creditedInMemory(balanceId) ?? 0) -
+        (ledger.counters.ofBalance(balanceId)?.credited ?? 0) -
         (this.used.get(`balance:${balanceId}` as CounterId) ?? 0);
       const subjects = [
         `day:${request.chain}`,

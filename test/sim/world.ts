@@ -453,7 +453,7 @@ class World {
       check(counter.held >= 0 && counter.spent >= 0, `${counter.id} went below zero`);
       if (!counter.id.startsWith("balance:")) continue;
       const balance = counter.id.slice("balance:".length) as BalanceId;
-      const credited = ledger.counters.creditedInMemory(balance)!;
+      const credited = ledger.counters.ofBalance(balance)!.credited;
       this.auditor.judgeCredited(balance, credited);
       check(counter.spent + counter.held <= credited, `${balance} is overspent`);
     }
