@@ -6,15 +6,21 @@ import { useEffect, useState } from "preact/hooks";
  */
 export function useRoute(): readonly string[] {
   const [parts, setParts] = useState(read);
+  useHash(() => {
+    setParts(read());
+    window.scrollTo(0, 0);
+  });
+  return parts;
+}
+
+/** Also calls if the hash changed after the first drawing, before an effect could listen. */
+function useHash(changed: () => void): void {
+  const [drawn] = useState(() => location.hash);
   useEffect(() => {
-    const changed = () => {
-      setParts(read());
-      window.scrollTo(0, 0);
-    };
+    if (location.hash !== drawn) changed();
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  return parts;
 }
 
 export const go = (path: string): void => {
@@ -31,11 +37,7 @@ export function useQuery<N extends string>(
   names: readonly N[],
 ): [Readonly<Record<N, string>>, (values: Readonly<Record<N, string>>) => void] {
   const [values, setValues] = useState(() => readQuery(names));
-  useEffect(() => {
-    const changed = () => setValues(readQuery(names));
-    addEventListener("hashchange", changed);
-    return () => removeEventListener("hashchange", changed);
-  }, []);
+  useHash(() => setValues(readQuery(names)));
   const change = (next: Readonly<Record<N, string>>) => {
     const query = new URLSearchParams(
       names.map((name) => [name, next[name]]).filter(([, value]) => value !== ""),

@@ -209,6 +209,23 @@ describe.skipIf(browserMissing)("with an account", () => {
     expect(visitor.complaints).toEqual([]);
   });
 
+  test("an address that changes while the page is first drawn is not missed", async () => {
+    const { recovery_secret } = await gateway.key(0);
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.page.addInitScript(() => {
+      // Effects wait for a frame: none comes, so they run late.
+      window.requestAnimationFrame = () => 0;
+      const watch = new MutationObserver(() => {
+        if (document.querySelector('a[href="#/keys"]') === null) return;
+        watch.disconnect();
+        location.hash = "#/keys";
+      });
+      watch.observe(document, { childList: true, subtree: true });
+    });
+    await visitor.recover(recovery_secret);
+    await visitor.heading("Keys").waitFor();
+  });
+
   test("the recovery secret takes a claimed balance back, is replaced, and ends the balance", async () => {
     const { key, balance_id, recovery_secret } = await gateway.key(0);
     await gateway.send("POST", "/v1/me/claim", { bearer: key, json: { email: "thief@example.com" } });
