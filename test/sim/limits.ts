@@ -164,7 +164,8 @@ function factsOf(request: SimulatedRequest, hosts: readonly Served[], deaths: re
       outcome === "complete" ||
       // Its host worked for it, unless it failed first.
       (outcome === "left" && wasSent) ||
-      (!wasRefused && hosts.some(({ wordsSent }) => wordsSent > 0)),
+      // A host that declines sends a whole answer without a word.
+      (!wasRefused && hosts.some(({ wordsSent, endedMs }) => wordsSent > 0 || endedMs !== null)),
   };
 }
 
