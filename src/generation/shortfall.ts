@@ -11,7 +11,7 @@ import {
   type RateShortfall,
   type Shortfall,
 } from "../ledger/shortfall.ts";
-import { NO_PRICE, permits } from "../routing/key-policies.ts";
+import { NO_PRICE, policyAllows } from "../routing/route-filter.ts";
 import { asObject } from "../surfaces/json/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
@@ -201,8 +201,9 @@ function freeInstead(model: Model, { key }: AdmissionRequest, { catalog, health 
   const isAllowed = ({ id }: Model) =>
     key.allowedModels === null ||
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
+  const allows = policyAllows(key.policy);
   const isPermitted = ({ routes }: Model) =>
-    routes.some((route) => health.verifiedFree(route) && permits(key.policy, route, NO_PRICE));
+    routes.some((route) => health.verifiedFree(route) && allows({ route, price: NO_PRICE }));
   const free = [model, ...catalog().models.values()].find(
     (one) => isFree(one, health) && isAllowed(one) && isPermitted(one),
   );

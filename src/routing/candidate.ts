@@ -5,8 +5,8 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { KeyPolicy } from "../units/key-policy.ts";
 import type { ConversationId } from "./conversation.ts";
-import { permits } from "./key-policies.ts";
 import type { Overrides, RequestChanges } from "./overrides.ts";
+import { policyAllows } from "./route-filter.ts";
 import type { Speed } from "./speed.ts";
 
 /** One route that a request may be tried on, and how. */
@@ -111,10 +111,11 @@ function candidatesOf(
   { surface, policy }: CandidateQuery,
   priceOf: (route: Route) => Price | null,
 ): Candidate[] {
+  const allows = policyAllows(policy);
   const candidates: Candidate[] = [];
   for (const route of model.routes) {
     const price = priceOf(route);
-    if (price !== null && permits(policy, route, price))
+    if (price !== null && allows({ route, price }))
       candidates.push({ model, route, price, hostSurface: preferredLanguage(route, surface) });
   }
   return candidates;

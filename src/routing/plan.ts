@@ -12,7 +12,7 @@ import {
 } from "./candidate.ts";
 import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
 import { withHanded } from "./handed-fallbacks.ts";
-import { notPermitted } from "./key-policies.ts";
+import { acrossModels, isByMeasure, preferredCandidates } from "./host-sort.ts";
 import {
   allows,
   asksOpenTier,
@@ -25,7 +25,7 @@ import {
   unresolvable,
 } from "./naming.ts";
 import type { RequestChanges } from "./overrides.ts";
-import { acrossModels, isByMeasure, preferredCandidates } from "./preferences.ts";
+import { notPermitted } from "./route-filter.ts";
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is

@@ -1,31 +1,19 @@
 import { QUANTIZATIONS, type Quantization } from "../catalog/catalog.ts";
 import { invalid, type Refusal, refused } from "../units/errors/refusal.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
+import type { RouteFilter } from "./route-filter.ts";
 
 /**
  * The `provider` object of a request, with OpenRouter's meaning; a provider is a host of this gateway, named
  * by its id. https://openrouter.ai/docs/guides/routing/provider-selection. A member that cannot be understood
  * is refused, never ignored; null is as good as absent, and so is an empty list.
  */
-export interface ProviderPreferences {
-  /** Host ids in lower case; these come first, in this order. */
-  readonly order: readonly string[];
-  readonly only: readonly string[] | null;
+export interface ProviderPreferences extends Required<Omit<RouteFilter, "region">> {
   readonly ignore: readonly string[];
-  /** False: only the hosts of `order`, or, without one, the first host alone. */
-  readonly allowFallbacks: boolean;
-  /** Only routes that are known to take every parameter of the request. */
-  readonly requireParameters: boolean;
-  /** `deny`: only hosts that are known not to collect prompts. */
-  readonly dataCollection: "allow" | "deny";
-  /** Only hosts that are known to retain nothing. */
-  readonly zdr: boolean;
-  readonly quantizations: readonly Quantization[] | null;
   readonly sort: HostSort | null;
   /** Routes that miss these come later; they are not left out. */
   readonly minThroughput: readonly Cutoff[];
   readonly maxLatency: readonly Cutoff[];
-  readonly maxPrice: { readonly prompt: NanoPerMillion | null; readonly completion: NanoPerMillion | null };
 }
 
 export interface HostSort {

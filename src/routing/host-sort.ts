@@ -1,9 +1,9 @@
 import type { Price } from "../catalog/price.ts";
-import { type Refusal, refuse } from "../units/errors/refusal.ts";
+import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
 import { streamingFirst } from "./candidate-order.ts";
-import type { Cutoff, HostSort, ProviderPreferences } from "./provider-preferences.ts";
-import { NO_PREFERENCES } from "./provider-preferences.ts";
+import { type Cutoff, type HostSort, NO_PREFERENCES } from "./provider-preferences.ts";
+import { providerAllows } from "./route-filter.ts";
 
 /**
  * One model's candidates as `provider` wants them: filtered, then in its order. Where a filter leaves none, the
@@ -16,7 +16,12 @@ export function preferredCandidates(
 ): readonly Candidate[] | Refusal {
   const preferences = query.overrides.provider;
   if (preferences === NO_PREFERENCES) return unasked(candidates, query, routeState);
-  return filtered(preferences, candidates, query, routeState);
+  const { sort, order, allowFallbacks } = preferences;
+  const left = providerAllows(candidates, preferences, query.members, candidates[0]!.model);
+  if (refused(left)) return left;
+  const ordered = sort === null ? unasked(left, query, routeState) : sorted(left, sort.by, query, routeState);
+  if (order.length > 0) return ordered.toSorted((a, b) => rank(order, a) - rank(order, b));
+  return allowFallbacks ? ordered : ordered.slice(0, 1);
 }
 
 /** As it is where the client prefers nothing: the model's order, or the operator's for all. */
@@ -29,26 +34,6 @@ function unasked(
   if (order === "listed") return streamingFirst(candidates, query);
   if (order === "price") return shared(candidates, query, routeState);
   return streamingFirst(sorted(candidates, order, query, routeState), query);
-}
-
-function filtered(
-  preferences: ProviderPreferences,
-  candidates: readonly Candidate[],
-  query: RouteQuery,
-  routeState: RouteState,
-): readonly Candidate[] | Refusal {
-  let left = candidates;
-  for (const { name, applies, keeps } of FILTERS) {
-    if (!applies(preferences)) continue;
-    left = left.filter((candidate) => keeps(candidate, preferences, query));
-    if (left.length === 0) return noHostLeft(name, candidates[0]!.model.id);
-  }
-  if (preferences.sort !== null) left = sorted(left, preferences.sort.by, query, routeState);
-  else left = unasked(left, query, routeState);
-  if (preferences.order.length > 0) {
-    return left.toSorted((a, b) => rank(preferences.order, a) - rank(preferences.order, b));
-  }
-  return preferences.allowFallbacks ? left : left.slice(0, 1);
 }
 
 /**
@@ -86,86 +71,6 @@ export const isByMeasure = (
   const { minThroughput, maxLatency } = provider;
   return by === "latency" || by === "throughput" || minThroughput.length > 0 || maxLatency.length > 0;
 };
-
-interface PreferenceFilter {
-  /** As the client spells it, below `provider`. */
-  readonly name: string;
-  applies(preferences: ProviderPreferences): boolean;
-  keeps(candidate: Candidate, preferences: ProviderPreferences, query: RouteQuery): boolean;
-}
-
-const FILTERS: readonly PreferenceFilter[] = [
-  {
-    name: "only",
-    applies: ({ only }) => only !== null,
-    keeps: ({ route }, { only }) => only!.includes(route.host.id.toLowerCase()),
-  },
-  {
-    name: "ignore",
-    applies: ({ ignore }) => ignore.length > 0,
-    keeps: ({ route }, { ignore }) => !ignore.includes(route.host.id.toLowerCase()),
-  },
-  {
-    name: "data_collection",
-    applies: ({ dataCollection }) => dataCollection === "deny",
-    keeps: ({ route: { host } }) =>
-      host.privacy !== undefined && (host.privacy.collectsNothing || host.privacy.retainsNothing),
-  },
-  {
-    name: "zdr",
-    applies: ({ zdr }) => zdr,
-    keeps: ({ route: { host } }) => host.privacy?.retainsNothing === true,
-  },
-  {
-    name: "quantizations",
-    applies: ({ quantizations }) => quantizations !== null,
-    keeps: ({ route }, { quantizations }) => quantizations!.includes(route.quantization ?? "unknown"),
-  },
-  {
-    name: "require_parameters",
-    applies: ({ requireParameters }) => requireParameters,
-    keeps: ({ route: { parameters } }, _, { members }) =>
-      parameters === undefined || members.every((name) => UNIVERSAL.has(name) || parameters.has(name)),
-  },
-  {
-    name: "max_price",
-    applies: ({ maxPrice }) => maxPrice.prompt !== null || maxPrice.completion !== null,
-    keeps: ({ price }, { maxPrice }) =>
-      price.input <= (maxPrice.prompt ?? Infinity) && price.output <= (maxPrice.completion ?? Infinity),
-  },
-  {
-    name: "order",
-    applies: ({ order, allowFallbacks }) => order.length > 0 && !allowFallbacks,
-    keeps: ({ route }, { order }) => order.includes(route.host.id.toLowerCase()),
-  },
-];
-
-/** Parameters that every host accepts, or that the gateway itself reads. */
-const UNIVERSAL = new Set([
-  "model",
-  "messages",
-  "input",
-  "instructions",
-  "system",
-  "stream",
-  "stream_options",
-  "max_tokens",
-  "max_completion_tokens",
-  "max_output_tokens",
-  "models",
-  "provider",
-  "route",
-  "fallbacks",
-]);
-
-const noHostLeft = (filter: string, model: string): Refusal =>
-  refuse(
-    "invalid_request",
-    `\`provider.${filter}\` leaves no host that serves ${model}. Change or remove it.`,
-    {
-      param: `provider.${filter}`,
-    },
-  );
 
 function rank(order: readonly string[], { route }: Candidate): number {
   const at = order.indexOf(route.host.id.toLowerCase());
