@@ -15,7 +15,7 @@ import { ACCEPTED, isAccepted } from "./accepted.ts";
 import { KINDS, mutantsOf } from "./mutants.ts";
 import { ROOMS } from "./rooms.ts";
 import { sample } from "./sample.ts";
-import { Bench, type Result } from "./trial.ts";
+import { Bench, type Reach, type Result } from "./trial.ts";
 
 describe("a line is broken by", () => {
   test.each([
@@ -120,22 +120,36 @@ test("sum", () => { const seen: string[] = []; expect(sum(3, seen)).toBe(6); exp
       "test/wide/sum.test.ts": `${importing}
 test("log", () => { const seen: string[] = []; sum(1, seen); expect(seen).toContain("wide"); });`,
     });
-    const room = { name: "room", sources: ["src/room"], near: ["test/near"], wide: ["test/wide"] };
+    const mutants = mutantsOf("src/room/sum.ts", source);
+    const [near, wide] = ["test/near/sum.test.ts", "test/wide/sum.test.ts"];
     const bench = new Bench(root);
     const copy = bench.folder;
     try {
-      const seconds = await bench.unbroken(room);
+      const tests = [near, wide];
+      const reaches: Reach[] = [];
+      await bench.reach(
+        mutants,
+        () => tests.shift(),
+        (reach) => reaches.push(reach),
+      );
+      const all = [...mutants.keys()];
+      expect(
+        reaches.map(({ test, passes, reached }) => [test, passes, reached.toSorted((a, b) => a - b)]),
+      ).toEqual([
+        [near, true, all],
+        [wide, true, all],
+      ]);
       const resultOf = async (kind: string, line: number): Promise<[Result, string]> => {
-        const mutant = mutantsOf("src/room/sum.ts", source).find(
-          (one) => one.kind === kind && one.line === line,
-        )!;
-        const { result, by } = await bench.try(mutant, room, seconds, true);
-        return [result, by];
+        const mutant = mutants.find((one) => one.kind === kind && one.line === line)!;
+        const { result, by } = await bench.tryNear(mutant, [near], 1);
+        if (result !== "survived") return [result, by];
+        const { result: widely, by: byWider } = await bench.tryWide(mutant, [wide]);
+        return [widely, byWider];
       };
       expect(await resultOf("boundary moved", 4)).toEqual(["killed", "test/near/sum.test.ts: sum"]);
       expect(await resultOf("guard left out", 2)).toEqual(["killed by types", "tsc"]);
       expect(await resultOf("call left out", 5)).toEqual(["killed", "test/near/sum.test.ts: sum"]);
-      expect(await resultOf("call left out", 6)).toEqual(["killed", "test/wide/sum.test.ts: log"]);
+      expect(await resultOf("call left out", 6)).toEqual(["killed by wider", "test/wide/sum.test.ts: log"]);
       expect(await resultOf("call left out", 7)).toEqual(["survived", ""]);
     } finally {
       bench.close();

@@ -6,7 +6,8 @@ import { ACCEPTED, isAccepted } from "./accepted.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
 import { FLOOR, ROOMS, type Room } from "./rooms.ts";
 import { sample } from "./sample.ts";
-import { Bench, type Result, type Verdict } from "./trial.ts";
+import { ImportGraph, inBudget } from "./tests-of.ts";
+import { Bench, type Reach, type Result, type Verdict } from "./trial.ts";
 
 const USAGE = `bun run mutation [-- options] [room …]
 
@@ -18,6 +19,7 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --in TEXT     only of files with this in their path
   --jobs N      copies of the tree, each with one mutant at a time (1)
   --near        only the tests of the room itself and the type checker, no wider tests
+  --wide N      seconds of wider tests that a mutant gets, the quickest tests that come to it first (60)
   --resume      keeps what an earlier run with this seed found
   --survivors   keeps what it found killed, and tries again what survived
 `;
@@ -27,14 +29,23 @@ const rooms = ROOMS.filter(({ name }) => names.length === 0 || names.includes(na
 /** One file per room, so that runs of different rooms keep out of each other's. */
 const fileOf = (room: string) => `${RESULTS}/${room}-${options.seed}.jsonl`;
 
+interface Drawn {
+  readonly room: Room;
+  readonly mutant: Mutant;
+}
+
 interface Line extends Verdict {
   readonly room: string;
   readonly mutant: Mutant;
   readonly seconds: number;
+  /** What survived has been tried with wider tests. */
+  readonly wide?: boolean;
 }
 
-const known = readResults();
-const lines: Line[] = [];
+/** As the table has them; what survives comes last. */
+const COUNTED: readonly Result[] = ["killed", "killed by types", "hung", "killed by wider", "survived"];
+/** By mutant: the last word on it. */
+const lines = new Map<string, Line>();
 const benches: Bench[] = [];
 const startedMs = performance.now();
 
@@ -54,43 +65,106 @@ await runAll();
 process.exit(report() ? 0 : 1);
 
 async function runAll(): Promise<void> {
+  const known = readResults();
   const drawn = rooms.flatMap((room) => drawnOf(room).map((mutant) => ({ room, mutant })));
-  const waiting = drawn.filter(({ room, mutant }) => {
+  for (const { mutant } of drawn) {
     const line = known.get(keyOf(mutant));
-    if (line !== undefined) lines.push({ ...line, mutant, room: room.name });
-    return line === undefined;
-  });
+    if (line !== undefined) lines.set(keyOf(mutant), { ...line, mutant });
+  }
+  const waiting = drawn.filter(({ mutant }) => !lines.has(keyOf(mutant)));
   console.log(`${drawn.length} mutants, ${waiting.length} to be tried`);
-  if (waiting.length === 0) return;
   try {
     for (let job = 0; job < Number(options.jobs); job += 1) benches.push(new Bench("."));
-    const seconds = new Map<Room, number>();
-    for (const room of new Set(waiting.map(({ room }) => room)))
-      seconds.set(room, await benches[0]!.unbroken(room));
-    const tryNext = async (bench: Bench) => {
-      for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-        note(await tryOne(bench, next.room, next.mutant, seconds.get(next.room)!), drawn.length);
-    };
-    await Promise.all(benches.map(tryNext));
+    const graph = new ImportGraph(benches[0]!.folder);
+    await tryNear(waiting, graph);
+    if (options.near) return;
+    const left = drawn.filter(({ mutant }) => {
+      const { result, wide } = lines.get(keyOf(mutant))!;
+      return result === "survived" && wide !== true;
+    });
+    await tryWide(left, graph);
   } finally {
     for (const bench of benches) bench.close();
   }
 }
 
-async function tryOne(bench: Bench, room: Room, mutant: Mutant, nearSeconds: number): Promise<Line> {
-  const beganMs = performance.now();
-  const verdict = await bench.try(mutant, room, nearSeconds, !options.near);
-  return { room: room.name, ...verdict, seconds: (performance.now() - beganMs) / 1_000, mutant };
+/** Each mutant with the tests of its own room. */
+async function tryNear(waiting: readonly Drawn[], graph: ImportGraph): Promise<void> {
+  for (const [room, mutants] of Map.groupBy(waiting, ({ room }) => room)) {
+    const reaches = await reachOf(mutants, graph.testsIn(room.near));
+    await shared(mutants, async (bench, { mutant }, at) => {
+      const reaching = reaches.filter(({ reached }) => reached.includes(at));
+      const tests = graph.nearestFirst(
+        mutant.file,
+        reaching.map(({ test }) => test),
+      );
+      const seconds = reaching.reduce((sum, one) => sum + one.seconds, 0);
+      await note(room, mutant, false, () => bench.tryNear(mutant, tests, seconds));
+    });
+  }
 }
 
-function note(line: Line, whole: number): void {
-  lines.push(line);
-  appendFileSync(fileOf(line.room), `${JSON.stringify(line)}\n`);
-  const { mutant, result, seconds } = line;
-  console.log(
-    `${lines.length}/${whole} ${line.room} ${result} (${seconds.toFixed(1)} s) ${mutant.file}:${mutant.line} ${mutant.kind}`,
+/** What these miss, with the wider tests of all their rooms. */
+async function tryWide(left: readonly Drawn[], graph: ImportGraph): Promise<void> {
+  if (left.length === 0) return;
+  const tests = new Set(left.flatMap(({ room }) => graph.testsIn(room.wide)));
+  console.log(`\n${left.length} for ${tests.size} files of wider tests`);
+  const reaches = await reachOf(left, [...tests]);
+  await shared(left, async (bench, { room, mutant }, at) => {
+    const near = new Set(graph.testsIn(room.near));
+    const reaching = reaches.filter(({ test, reached }) => reached.includes(at) && !near.has(test));
+    await note(room, mutant, true, () => bench.tryWide(mutant, inBudget(reaching, Number(options.wide))));
+  });
+}
+
+/** Which mutants each test comes to; those that fail by themselves are left out. */
+async function reachOf(drawn: readonly Drawn[], tests: readonly string[]): Promise<Reach[]> {
+  const mutants = drawn.map(({ mutant }) => mutant);
+  const digest = Bun.hash(JSON.stringify(mutants)).toString(36);
+  const file = `${RESULTS}/reach-${digest}.jsonl`;
+  const reaches = readLines<Reach>(file).filter(({ test }) => tests.includes(test));
+  const waiting = tests.filter((test) => !reaches.some((reach) => reach.test === test));
+  await Promise.all(
+    benches.map((bench) =>
+      bench.reach(
+        mutants,
+        () => waiting.shift(),
+        (reach) => {
+          reaches.push(reach);
+          appendFileSync(file, `${JSON.stringify(reach)}\n`);
+        },
+      ),
+    ),
   );
-  if (result === "survived") console.log(`    ${mutant.before}\n  → ${mutant.after}`);
+  const failing = reaches.filter(({ passes }) => !passes).map(({ test }) => test);
+  if (failing.length > 0) console.log(`These fail by themselves and are left out: ${failing.join(", ")}`);
+  return reaches.filter(({ passes }) => passes);
+}
+
+/** Each of these in one of the copies. */
+async function shared(
+  drawn: readonly Drawn[],
+  act: (bench: Bench, one: Drawn, at: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...drawn.entries()];
+  const work = async (bench: Bench) => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      await act(bench, next[1], next[0]);
+  };
+  await Promise.all(benches.map(work));
+}
+
+async function note(room: Room, mutant: Mutant, wide: boolean, act: () => Promise<Verdict>): Promise<void> {
+  const beganMs = performance.now();
+  const verdict = await act();
+  const seconds = (performance.now() - beganMs) / 1_000;
+  const line: Line = { room: room.name, ...verdict, seconds, wide, mutant };
+  lines.set(keyOf(mutant), line);
+  appendFileSync(fileOf(room.name), `${JSON.stringify(line)}\n`);
+  console.log(
+    `${room.name} ${line.result} (${seconds.toFixed(1)} s) ${mutant.file}:${mutant.line} ${mutant.kind}`,
+  );
+  if (line.result === "survived") console.log(`    ${mutant.before}\n  → ${mutant.after}`);
 }
 
 /** Equivalent and accepted ones are not drawn: no test can or need notice them. */
@@ -107,20 +181,20 @@ function drawnOf(room: Room): Mutant[] {
 
 function readResults(): Map<string, Line> {
   mkdirSync(RESULTS, { recursive: true });
-  const read: Line[] = [];
-  for (const file of rooms.map(({ name }) => fileOf(name))) {
-    if (!options.resume && !options.survivors) rmSync(file, { force: true });
-    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-    read.push(
-      ...text
-        .split("\n")
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as Line),
-    );
-  }
+  const files = rooms.map(({ name }) => fileOf(name));
+  if (!options.resume && !options.survivors) for (const file of files) rmSync(file, { force: true });
+  const read = files.flatMap((file) => readLines<Line>(file));
   const last = new Map(read.map((line) => [keyOf(line.mutant), line]));
   if (options.survivors) for (const [key, { result }] of last) if (result === "survived") last.delete(key);
   return last;
+}
+
+function readLines<T>(file: string): T[] {
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  return text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as T);
 }
 
 function keyOf({ file, line, before, after }: Mutant): string {
@@ -130,23 +204,22 @@ function keyOf({ file, line, before, after }: Mutant): string {
 /** A table by room, and what survived; false if a room is below the floor. */
 function report(): boolean {
   let enough = true;
-  console.log(
-    "\n| room | tried | killed | by types | hung | survived | killed of tried | s |\n|-|-|-|-|-|-|-|-|",
-  );
+  const columns = ["room", "tried", ...COUNTED, "killed of tried", "s"];
+  console.log(`\n| ${columns.join(" | ")} |\n|${"-|".repeat(columns.length)}`);
   for (const { name } of rooms) {
-    const own = lines.filter(({ room }) => room === name);
+    const own = [...lines.values()].filter(({ room }) => room === name);
     if (own.length === 0) continue;
-    const count = (result: Result) => own.filter((line) => line.result === result).length;
-    const share = 1 - count("survived") / own.length;
+    const counts = COUNTED.map((result) => own.filter((line) => line.result === result).length);
+    const share = 1 - counts.at(-1)! / own.length;
     enough &&= share >= FLOOR;
     const seconds = Math.round(own.reduce((sum, line) => sum + line.seconds, 0));
-    const counts = [count("killed"), count("killed by types"), count("hung"), count("survived")];
     console.log(`| ${[name, own.length, ...counts, `${(share * 100).toFixed(1)}%`, seconds].join(" | ")} |`);
   }
-  for (const { mutant, by } of lines.filter(({ result }) => result === "survived"))
-    console.log(
-      `\n${mutant.file}:${mutant.line} ${mutant.kind}${by === "" ? "" : ` (${by})`}\n    ${mutant.before}\n  → ${mutant.after}`,
-    );
+  for (const { result, mutant } of lines.values())
+    if (result === "survived")
+      console.log(
+        `\n${mutant.file}:${mutant.line} ${mutant.kind}\n    ${mutant.before}\n  → ${mutant.after}`,
+      );
   console.log(`\nin ${Math.round((performance.now() - startedMs) / 1_000)} s`);
   return enough;
 }
@@ -158,6 +231,7 @@ function understood() {
     in: { type: "string", default: "" },
     jobs: { type: "string", default: "1" },
     near: { type: "boolean", default: false },
+    wide: { type: "string", default: "60" },
     resume: { type: "boolean", default: false },
     survivors: { type: "boolean", default: false },
     help: { type: "boolean", default: false },

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { Glob } from "bun";
 import { isLong } from "../runner/batches.ts";
+import type { Reach } from "./trial.ts";
 
-/** Which tests could notice a change of a file: those that import it, in however many steps, the nearest first. */
+/** How far a test is from a file that it imports, in however many steps. */
 export class ImportGraph {
   private readonly imports = new Map<string, readonly string[]>();
 
@@ -15,15 +16,14 @@ export class ImportGraph {
       .filter((test) => !isLong(test));
   }
 
-  testsOf(file: string, folders: readonly string[]): string[] {
-    return this.testsIn(folders)
+  nearestFirst(file: string, tests: readonly string[]): string[] {
+    return tests
       .map((test) => [test, this.distance(test, file)] as const)
-      .filter(([, steps]) => steps < Number.POSITIVE_INFINITY)
       .sort(([, a], [, b]) => a - b)
       .map(([test]) => test);
   }
 
-  /** Steps from a test to the file. What starts the product as a process reaches all of it, at the very end. */
+  /** Steps from a test to the file. What starts the product as a process imports none of it, and comes last. */
   private distance(from: string, to: string): number {
     const seen = new Set([from]);
     let reached = [from];
@@ -33,7 +33,7 @@ export class ImportGraph {
         .flatMap((file) => this.importsOf(file))
         .filter((file) => !seen.has(file) && seen.add(file));
     }
-    return seen.has(PRODUCT) ? FARTHEST : Number.POSITIVE_INFINITY;
+    return FARTHEST;
   }
 
   private importsOf(file: string): readonly string[] {
@@ -56,5 +56,16 @@ export class ImportGraph {
   }
 }
 
-const PRODUCT = "test/process/product.ts";
 const FARTHEST = 1_000;
+
+/** The quickest that take so many seconds together, and one at least. */
+export function inBudget(reaches: readonly Reach[], budgetSeconds: number): string[] {
+  let seconds = 0;
+  return [...reaches]
+    .sort((a, b) => a.seconds - b.seconds)
+    .filter((reach, at) => {
+      seconds += reach.seconds;
+      return at === 0 || seconds <= budgetSeconds;
+    })
+    .map(({ test }) => test);
+}

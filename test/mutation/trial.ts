@@ -4,19 +4,18 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { Batch, type Limits, type Outcome } from "../runner/batch.ts";
 import type { Mutant } from "./mutants.ts";
-import type { Room } from "./rooms.ts";
-import { ImportGraph } from "./tests-of.ts";
+import { withProbes } from "./probes.ts";
 
-export type Result = "killed" | "killed by types" | "hung" | "survived";
+export type Result = "killed" | "killed by types" | "killed by wider" | "hung" | "survived";
 
 /** What came of a mutant: `by` is the first test that failed. */
 export interface Verdict {
@@ -24,10 +23,18 @@ export interface Verdict {
   readonly by: string;
 }
 
+/** A test file while nothing is broken: whether it passes, how long it takes, and which of the mutants it comes to. */
+export interface Reach {
+  readonly test: string;
+  readonly passes: boolean;
+  readonly seconds: number;
+  /** By their place in what was given to `reach`. */
+  readonly reached: readonly number[];
+}
+
 /** A copy of the working tree, in which one mutant at a time is tried. */
 export class Bench {
   readonly folder = mkdtempSync(join(tmpdir(), "mutation-"));
-  private readonly graph: ImportGraph;
   private batch: Batch | null = null;
   private checker: Bun.Subprocess | null = null;
 
@@ -41,39 +48,53 @@ export class Bench {
     mkdirSync(join(this.folder, "node_modules"));
     for (const name of readdirSync(packages))
       if (name !== ".cache") symlinkSync(resolve(packages, name), join(this.folder, "node_modules", name));
-    this.graph = new ImportGraph(this.folder);
   }
 
-  /** Seconds that a room's tests take while nothing is broken; throws if they fail. */
-  async unbroken({ near }: Room): Promise<number> {
-    const outcome = await this.run(this.graph.testsIn(near), PATIENT);
-    if (outcome.fail > 0)
-      throw new Error(`Nothing is broken yet, and tests fail:\n${outcome.output.slice(-60).join("\n")}`);
-    return outcome.seconds;
-  }
-
-  async try(mutant: Mutant, { near, wide }: Room, nearSeconds: number, widely: boolean): Promise<Verdict> {
-    const path = join(this.folder, mutant.file);
-    const whole = await readFile(path, "utf8");
-    writeFileSync(path, whole.slice(0, mutant.start) + mutant.text + whole.slice(mutant.end));
+  /** Runs one test file after the other, as `next` has them, with a probe at each mutant. */
+  async reach(
+    mutants: readonly Mutant[],
+    next: () => string | undefined,
+    note: (reach: Reach) => void,
+  ): Promise<void> {
+    const log = join(this.folder, ".reached");
+    const files = Map.groupBy([...mutants.entries()], ([, { file }]) => file);
+    const whole = new Map([...files.keys()].map((file) => [file, this.read(file)]));
+    for (const [file, inIt] of files) this.write(file, withProbes(whole.get(file)!, new Map(inIt), log));
     try {
-      const limits = {
-        testMs: 10_000 + Math.ceil(nearSeconds) * 1_000,
-        batchMs: 20_000 + Math.ceil(nearSeconds) * 4_000,
-      };
-      const seenNearby = await this.verdict(this.graph.testsOf(mutant.file, near), limits);
-      if (seenNearby !== null) return seenNearby;
-      if (await this.failsTypes()) return { result: "killed by types", by: "tsc" };
-      if (!widely) return SURVIVED;
-      const seen = await this.verdict(this.graph.testsOf(mutant.file, wide), PATIENT);
-      if (seen === null) return SURVIVED;
-      // These were never run without the fault: a test that fails then, too, does not see it.
-      writeFileSync(path, whole);
-      const { fail } = await this.run([seen.by.split(":")[0]!], PATIENT);
-      return fail === 0 ? seen : { result: "survived", by: `fails without it, too: ${seen.by}` };
+      for (let test = next(); test !== undefined; test = next()) {
+        rmSync(log, { force: true });
+        const { fail, seconds } = await this.run([test], PATIENT);
+        const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n").filter(Boolean) : [];
+        note({ test, passes: fail === 0, seconds, reached: [...new Set(lines)].map(Number) });
+      }
     } finally {
-      if (existsSync(path)) writeFileSync(path, whole);
+      for (const [file, text] of whole) this.write(file, text);
     }
+  }
+
+  /** With tests that take so many seconds while nothing is broken, and the type checker. */
+  async tryNear(mutant: Mutant, tests: readonly string[], seconds: number): Promise<Verdict> {
+    return this.broken(mutant, async () => {
+      const limits = {
+        testMs: 10_000 + Math.ceil(seconds) * 1_000,
+        batchMs: 20_000 + Math.ceil(seconds) * 4_000,
+      };
+      const seen = await this.verdict(tests, limits);
+      if (seen !== null) return seen;
+      return (await this.failsTypes()) ? { result: "killed by types", by: "tsc" } : SURVIVED;
+    });
+  }
+
+  /** With wider tests, each in a process of its own, so that it is known which fails. */
+  async tryWide(mutant: Mutant, tests: readonly string[]): Promise<Verdict> {
+    for (const test of tests) {
+      const seen = await this.broken(mutant, () => this.verdict([test], PATIENT));
+      if (seen === null) continue;
+      // On a busy machine a test may fail by itself: one that does now, too, has not seen the fault.
+      const { fail } = await this.run([test], PATIENT);
+      if (fail === 0) return { result: "killed by wider", by: seen.by };
+    }
+    return SURVIVED;
   }
 
   /** Ends what runs, and removes the copy. */
@@ -82,6 +103,16 @@ export class Bench {
     // It would write its cache into the folder that is removed.
     this.checker?.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async broken<T>({ file, start, end, text }: Mutant, look: () => Promise<T>): Promise<T> {
+    const whole = this.read(file);
+    this.write(file, whole.slice(0, start) + text + whole.slice(end));
+    try {
+      return await look();
+    } finally {
+      this.write(file, whole);
+    }
   }
 
   private async verdict(tests: readonly string[], limits: Limits): Promise<Verdict | null> {
@@ -103,6 +134,15 @@ export class Bench {
     const command = ["node_modules/.bin/tsc", "--noEmit", "--incremental", "--tsBuildInfoFile", ".types"];
     this.checker = Bun.spawn(command, { cwd: this.folder, stdout: "ignore" });
     return (await this.checker.exited) !== 0;
+  }
+
+  private read(file: string): string {
+    return readFileSync(join(this.folder, file), "utf8");
+  }
+
+  /** Unless the copy was removed meanwhile. */
+  private write(file: string, text: string): void {
+    if (existsSync(join(this.folder, file))) writeFileSync(join(this.folder, file), text);
   }
 }
 
