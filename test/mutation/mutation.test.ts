@@ -139,10 +139,12 @@ test("log", () => { const seen: string[] = []; sum(1, seen); expect(seen).toCont
         [near, true, all],
         [wide, true, all],
       ]);
+      const failing = await bench.failingTypes(mutants);
       const resultOf = async (kind: string, line: number): Promise<[Result, string]> => {
         const mutant = mutants.find((one) => one.kind === kind && one.line === line)!;
         const { result, by } = await bench.tryNear(mutant, [near], 1);
         if (result !== "survived") return [result, by];
+        if (failing.has(mutant)) return ["killed by types", "tsc"];
         const { result: widely, by: byWider } = await bench.tryWide(mutant, [wide]);
         return [widely, byWider];
       };

@@ -101,7 +101,14 @@ async function tryNear(waiting: readonly Drawn[], graph: ImportGraph): Promise<v
       const seconds = reaching.reduce((sum, one) => sum + one.seconds, 0);
       await note(room, mutant, false, () => bench.tryNear(mutant, tests, seconds));
     });
+    await tryTypes(room, mutants);
   }
+}
+
+async function tryTypes(room: Room, drawn: readonly Drawn[]): Promise<void> {
+  const left = drawn.map(({ mutant }) => mutant).filter((mutant) => resultOf(mutant) === "survived");
+  for (const mutant of await benches[0]!.failingTypes(left))
+    await note(room, mutant, false, async () => ({ result: "killed by types", by: "tsc" }));
 }
 
 /** What these miss, with the wider tests of all their rooms. */
@@ -196,6 +203,8 @@ function readLines<T>(file: string): T[] {
     .filter(Boolean)
     .map((line) => JSON.parse(line) as T);
 }
+
+const resultOf = (mutant: Mutant): Result | undefined => lines.get(keyOf(mutant))?.result;
 
 function keyOf({ file, line, before, after }: Mutant): string {
   return `${file}:${line} ${before} → ${after}`;

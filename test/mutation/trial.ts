@@ -72,23 +72,34 @@ export class Bench {
     }
   }
 
-  /** With tests that take so many seconds while nothing is broken, and the type checker. */
+  /** With tests that take so many seconds while nothing is broken. */
   async tryNear(mutant: Mutant, tests: readonly string[], seconds: number): Promise<Verdict> {
-    return this.broken(mutant, async () => {
-      const limits = {
-        testMs: 10_000 + Math.ceil(seconds) * 1_000,
-        batchMs: 20_000 + Math.ceil(seconds) * 4_000,
-      };
-      const seen = await this.verdict(tests, limits);
-      if (seen !== null) return seen;
-      return (await this.failsTypes()) ? { result: "killed by types", by: "tsc" } : SURVIVED;
-    });
+    const limits = {
+      testMs: 10_000 + Math.ceil(seconds) * 1_000,
+      batchMs: 20_000 + Math.ceil(seconds) * 4_000,
+    };
+    return (await this.broken([mutant], () => this.verdict(tests, limits))) ?? SURVIVED;
+  }
+
+  /** The mutants that do not compile. One of each file is tried at a time, then alone if an error could be its own. */
+  async failingTypes(mutants: readonly Mutant[]): Promise<Set<Mutant>> {
+    const failing = new Set<Mutant>();
+    const files = [...Map.groupBy(mutants, ({ file }) => file).values()];
+    for (let at = 0; files.some((inFile) => at < inFile.length); at += 1) {
+      const together = files.map((inFile) => inFile[at]).filter((mutant) => mutant !== undefined);
+      const errors = await this.typeErrors(together);
+      const elsewhere = errors.some((file) => !together.some((mutant) => mutant.file === file));
+      for (const mutant of together)
+        if ((elsewhere || errors.includes(mutant.file)) && (await this.typeErrors([mutant])).length > 0)
+          failing.add(mutant);
+    }
+    return failing;
   }
 
   /** With wider tests, each in a process of its own, so that it is known which fails. */
   async tryWide(mutant: Mutant, tests: readonly string[]): Promise<Verdict> {
     for (const test of tests) {
-      const seen = await this.broken(mutant, () => this.verdict([test], PATIENT));
+      const seen = await this.broken([mutant], () => this.verdict([test], PATIENT));
       if (seen === null) continue;
       // On a busy machine a test may fail by itself: one that does now, too, has not seen the fault.
       const { fail } = await this.run([test], PATIENT);
@@ -105,13 +116,15 @@ export class Bench {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  private async broken<T>({ file, start, end, text }: Mutant, look: () => Promise<T>): Promise<T> {
-    const whole = this.read(file);
-    this.write(file, whole.slice(0, start) + text + whole.slice(end));
+  /** While these, each in another file, are in the copy. */
+  private async broken<T>(mutants: readonly Mutant[], act: () => Promise<T>): Promise<T> {
+    const whole = mutants.map(({ file }) => this.read(file));
+    for (const [at, { file, start, end, text }] of mutants.entries())
+      this.write(file, whole[at]!.slice(0, start) + text + whole[at]!.slice(end));
     try {
-      return await look();
+      return await act();
     } finally {
-      this.write(file, whole);
+      for (const [at, { file }] of mutants.entries()) this.write(file, whole[at]!);
     }
   }
 
@@ -130,10 +143,17 @@ export class Bench {
     return this.batch.run();
   }
 
-  private async failsTypes(): Promise<boolean> {
-    const command = ["node_modules/.bin/tsc", "--noEmit", "--incremental", "--tsBuildInfoFile", ".types"];
-    this.checker = Bun.spawn(command, { cwd: this.folder, stdout: "ignore" });
-    return (await this.checker.exited) !== 0;
+  /** The files with errors, once for each error. */
+  private async typeErrors(mutants: readonly Mutant[]): Promise<string[]> {
+    return this.broken(mutants, async () => {
+      const command = ["node_modules/.bin/tsc", "--noEmit", "--pretty", "false", "--incremental"];
+      this.checker = Bun.spawn([...command, "--tsBuildInfoFile", ".types"], {
+        cwd: this.folder,
+        stdout: "pipe",
+      });
+      const output = await new Response(this.checker.stdout as ReadableStream).text();
+      return [...output.matchAll(/^(\S+?)\(\d+,\d+\): error/gm)].map(([, file]) => file!);
+    });
   }
 
   private read(file: string): string {
