@@ -9,7 +9,7 @@ export interface Mutant {
   readonly file: string;
   /** Each text is in the file once. */
   readonly edits: readonly (readonly [from: string, to: string])[];
-  /** Of the simulator; none if it needs none. */
+  /** Of the scenario, besides those of all; none if it needs none. */
   readonly options?: readonly string[];
 }
 
@@ -28,25 +28,34 @@ export const mutantsOf = (
 
 const isOne = (by: Edit | readonly Edit[]): by is Edit => typeof by[0] === "string";
 
+/** What a scenario has to notice. */
+export interface Mutants {
+  readonly rules: readonly Mutant[];
+  /** Of the scenario. */
+  readonly options?: readonly string[];
+  /** One of so many shows the rarest. */
+  readonly seeds?: number;
+}
+
 /** What the simulator said, and of which seed; null where it noticed nothing. */
-export type Caught = { readonly seed: number; readonly message: string } | null;
+type Caught = { readonly seed: number; readonly message: string } | null;
 
 /**
  * Each mutant with a seed that shows it, in a copy of the source: the one that showed it before, as `first-seeds.json` has
  * it, or else the first of so many.
  */
 export async function* hunt(
-  mutants: readonly Mutant[],
-  program: readonly string[],
-  seeds: number,
+  scenario: string,
+  { rules, options = [], seeds = SEEDS }: Mutants,
 ): AsyncGenerator<[Mutant, Caught]> {
+  const program = ["test/sim/run.ts", scenario, ...options];
   const folder = mkdtempSync(join(tmpdir(), "mutants-"));
   try {
     for (const part of COPIED) cpSync(part, join(folder, part), { recursive: true });
     symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
     const unbroken = await firstSeed(folder, program, { seed: 1, seeds: 1 });
     if (unbroken !== null) throw new Error(`nothing is broken yet, and it says: ${unbroken.message}`);
-    for (const mutant of mutants) {
+    for (const mutant of rules) {
       const path = join(folder, mutant.file);
       const whole = readFileSync(path, "utf8");
       writeFileSync(path, broken(mutant, whole));
@@ -71,16 +80,15 @@ export function broken({ breaks, file, edits }: Mutant, whole: string): string {
   return text;
 }
 
-/** `--mutants` of a simulator: a line for each, and exit code 1 if one got away. */
-export async function showMutants(mutants: readonly Mutant[], program: readonly string[]): Promise<void> {
+/** `--mutants` of a scenario: a line for each, and exit code 1 if one got away. */
+export async function showMutants(scenario: string, mutants: Mutants): Promise<void> {
+  const { rules } = mutants;
   let missed = 0;
-  for await (const [{ breaks }, caught] of hunt(mutants, program, SEEDS)) {
+  for await (const [{ breaks }, caught] of hunt(scenario, mutants)) {
     if (caught === null) missed += 1;
-    console.log(
-      `| ${breaks} | ${caught === null ? `NOT NOTICED in ${SEEDS} seeds` : `${caught.message} | ${caught.seed}`} |`,
-    );
+    console.log(`| ${breaks} | ${caught === null ? "NOT NOTICED" : `${caught.message} | ${caught.seed}`} |`);
   }
-  console.log(`${mutants.length - missed} of ${mutants.length} were noticed.`);
+  console.log(`${rules.length - missed} of ${rules.length} were noticed.`);
   process.exitCode = missed === 0 ? 0 : 1;
 }
 
@@ -116,8 +124,8 @@ interface SeedRange {
 /** By what the mutant breaks. Where the code has changed since, another seed may show it, and the first one is looked for. */
 export const FIRST_SEEDS: Readonly<Record<string, number>> = firstSeeds;
 
-/** Enough for each that is known. */
-export const SEEDS = 100;
+/** Enough for most that are known. */
+const SEEDS = 100;
 const COPIED = [
   "src",
   "test/sim",

@@ -1,0 +1,109 @@
+import { simulateClaims } from "./claims.ts";
+import { simulateHolds } from "./holds.ts";
+import { simulateLeases } from "./leases.ts";
+import { CLAIM_MUTANTS } from "./mutants/claims.ts";
+import { GATEWAY_MUTANTS } from "./mutants/gateway.ts";
+import { HOLD_MUTANTS } from "./mutants/holds.ts";
+import { LEASE_MUTANTS } from "./mutants/leases.ts";
+import { PAYMENT_MUTANTS } from "./mutants/payments.ts";
+import { TAKE_BACK_MUTANTS } from "./mutants/take-backs.ts";
+import { TAKING_MUTANTS } from "./mutants/taking.ts";
+import { simulateNodes } from "./nodes.ts";
+import { simulatePayments } from "./payments.ts";
+import { type Scenario, scenario } from "./scenario.ts";
+import { simulateTakeBacks } from "./take-backs.ts";
+import { simulateTaking } from "./taking.ts";
+import { simulate } from "./world.ts";
+
+/** `bun run sim` is the gateway, `bun run sim:<name>` any other. */
+export const SCENARIOS = {
+  gateway: scenario({
+    options: { steps: 1_000 },
+    seeds: 1,
+    mutants: { rules: GATEWAY_MUTANTS, options: ["--steps", "30"] },
+    run: async (seed, { steps }, onStep) => ({
+      ...(await simulate(seed, steps, (step) => onStep(step, steps))),
+    }),
+    says({ simulatedHours = 0, free, overAllowance, overRpm, overFreeRpm, overTpm, ...counts }) {
+      return [
+        `${simulatedHours.toFixed(1)} simulated hours, ${listed(counts)}`,
+        `Of these, ${free} free requests reached a host, ${overAllowance} found the day's allowance spent, and ${overRpm} the key's requests a minute, ${overFreeRpm} those of the Open Tier, ${overTpm} the key's tokens.`,
+      ];
+    },
+    kept: "No cap, rate or allowance crossed, nothing refused for one that had room, no acknowledged answer lost, no receipt doubled, drift 0.",
+  }),
+
+  /**
+   * Ledgers that share limits, and nodes that remember keys; with `--sqlite`, the Authority and the registry are those of a
+   * keeper; with `--regions`, half of the ledgers are in another region.
+   */
+  nodes: scenario({
+    options: { steps: 400, sqlite: false, regions: false },
+    seeds: 1_000,
+    mutants: { rules: LEASE_MUTANTS },
+    async run(seed, { steps, sqlite, regions }) {
+      const store = sqlite ? "sqlite" : "memory";
+      const grants = await simulateNodes(seed, steps, store, regions ? 2 : 1);
+      const leases = await simulateLeases(seed, steps, store);
+      return { ...named("grants", grants), ...named("leases", leases) };
+    },
+    kept: "No limit crossed, nothing lost that was answered, nothing accepted after its revoke was answered, nobody refused who had room, credit spent to the last worst case.",
+  }),
+
+  /** Streams whose holds follow them. */
+  holds: scenario({
+    options: { steps: 4_000 },
+    seeds: 250,
+    mutants: { rules: HOLD_MUTANTS },
+    run: async (seed, { steps }) => ({ ...(await simulateHolds(seed, steps)) }),
+    kept: "No cap crossed, nothing owed beyond a hold or lost while there was room.",
+  }),
+
+  /** Limits that change under streams; with `--sqlite`, the Authority of a keeper. */
+  taking: scenario({
+    options: { nodes: 1, steps: 1_000, sqlite: false },
+    seeds: 100,
+    mutants: { rules: TAKING_MUTANTS, options: ["--steps", "400"] },
+    run: (seed, { nodes, steps, sqlite }) => simulateTaking(seed, steps, nodes, sqlite ? "sqlite" : "memory"),
+    kept: "No limit crossed.",
+  }),
+
+  /** With crashes, reorganisations, refunds and disputes. */
+  payments: scenario({
+    options: { payments: 2_000 },
+    seeds: 50,
+    mutants: { rules: PAYMENT_MUTANTS, options: ["--payments", "400"] },
+    run: async (seed, { payments }) => ({ ...(await simulatePayments(seed, payments)) }),
+    kept: "What is on the chain and at Stripe is what was credited.",
+  }),
+
+  /** So many `--histories` a seed, of `--payments` each, at one process or at several `--nodes`. */
+  "take-backs": scenario({
+    options: { histories: 500, payments: 3, nodes: 1 },
+    seeds: 200,
+    // A stream has to grow on one node while a dispute takes back what another has given back.
+    mutants: { rules: TAKE_BACK_MUTANTS, options: ["--histories", "40"], seeds: 400 },
+    run: (seed, of) => simulateTakeBacks(seed, of),
+    kept: "What customers have, spent and got back is what was paid; what was lost was spent.",
+  }),
+
+  /** An owner, a thief and the operator with every credential. */
+  claims: scenario({
+    options: { steps: 24 },
+    seeds: 500,
+    // The rarest of its faults needs two claims of one balance.
+    mutants: { rules: CLAIM_MUTANTS, options: ["--steps", "60"], seeds: 600 },
+    run: (seed, { steps }) => simulateClaims(seed, steps),
+    kept: "Nothing of a claim spent, read or changed anything after it was answered to be taken back, and the owner was never locked out.",
+  }),
+} as const satisfies Readonly<Record<string, Scenario>>;
+
+export type ScenarioName = keyof typeof SCENARIOS;
+
+export const listed = (totals: Readonly<Record<string, number>>): string =>
+  `${Object.entries(totals)
+    .map(([name, count]) => `${Math.round(count)} ${name}`)
+    .join(", ")}.`;
+
+const named = (what: string, counts: object): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).map(([name, count]) => [`${what} ${name}`, count]));
