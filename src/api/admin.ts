@@ -25,6 +25,7 @@ import {
   AdminKeyFields,
   FindFields,
   KeyAnswer,
+  KeysAnswer,
   keyQuery,
   MintedAnswer,
   priceListField,
@@ -380,7 +381,7 @@ export const ADMIN = {
     ...admin,
     summary: "Lists the keys of a balance, newest first",
     query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...keyQuery },
-    answers: { 200: pageOf(KeyAnswer) },
+    answers: { 200: KeysAnswer },
   },
   createKey: {
     ...admin,

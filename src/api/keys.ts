@@ -8,13 +8,13 @@ import {
   namedAnswer,
   oneOf,
   orNone,
-  pageOf,
   pageQuery,
   several,
   texts,
   time,
 } from "./answers.ts";
 import { choice, fieldsOf, orNull, text, usd, wholeNumber } from "./fields.ts";
+import { PERIODS } from "./usage.ts";
 
 const MAX_NAME = 100;
 const MAX_MODELS = 500;
@@ -135,6 +135,15 @@ const usedMembers = {
   used_month_usd: amountUsd,
   held_usd: amountUsd,
   held_at: heldAt,
+  used_period_usd: Type.Optional(
+    orNone({
+      ...amountUsd,
+      description: "charged in the `period` that a list was asked for; null while too many lists are",
+    }),
+  ),
+  last_used_at: Type.Optional(
+    orNone({ ...time, description: "with `period`: when the newest request of the last 30 days began" }),
+  ),
 };
 const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
 
@@ -165,7 +174,9 @@ const DEFAULT_KEYS = 100;
 const MAX_KEYS = 1_000;
 const MAX_IDS = 100;
 
-/** What lists of keys are cut down to. */
+export const KEY_ORDERS = ["spend", "used"] as const;
+
+/** What lists of keys are cut down to, and ordered by. */
 export const keyQuery = {
   search: Type.String({
     maxLength: 100,
@@ -176,7 +187,21 @@ export const keyQuery = {
     pattern: `^[\\w-]{1,64}(,[\\w-]{1,64}){0,${MAX_IDS - 1}}$`,
     description: `ids of keys with commas between them, at most ${MAX_IDS}`,
   }),
+  period: oneOf(PERIODS, "what `used_period_usd` of each key covers; without a `period`, it is left out"),
+  sort: oneOf(
+    KEY_ORDERS,
+    "the most first: spend in the `period` (30 days unless named), or latest use; keys that were not used in 30 days are left out",
+  ),
 };
+
+export const KeysAnswer = answerOf({
+  object: Type.Literal("list"),
+  data: several(KeyAnswer),
+  has_more: Type.Boolean(),
+  next_before: Type.Optional(
+    orNone(Type.String({ description: "with `sort`: the `before` of the next page; null on the last one" })),
+  ),
+});
 
 export const KEYS = {
   create: {
@@ -192,7 +217,7 @@ export const KEYS = {
     details: "An API key sees only itself.",
     who: ["owner", "key"],
     query: { ...pageQuery(DEFAULT_KEYS, MAX_KEYS), ...keyQuery },
-    answers: { 200: pageOf(KeyAnswer) },
+    answers: { 200: KeysAnswer },
   },
   show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: KeyAnswer } },
   find: {

@@ -88,10 +88,13 @@ export async function listKeys(
     readonly limit: number;
     readonly search?: string | undefined;
     readonly state?: string | undefined;
+    readonly period?: string | undefined;
+    readonly sort?: string | undefined;
   },
   context: CommandContext,
 ): Promise<void> {
-  const { search, state } = options;
+  const { search, state, sort } = options;
+  const period = options.period ?? (sort === undefined ? undefined : "month");
   const owner = ownerClient(options, context);
   if (owner === null && balance === undefined) {
     throw new CommandFailure(
@@ -104,9 +107,22 @@ export async function listKeys(
   const path = owner === null ? keysAt(await balanceIdOf(balance!, client)) : "/v1/keys";
   const listing = {
     path,
-    filters: { search, state },
+    filters: { search, state, period, sort },
     noun: "keys",
-    head: ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
+    head: [
+      "id",
+      "prefix",
+      "name",
+      "state",
+      "rpm",
+      "tpm",
+      "day USD",
+      "used",
+      "month USD",
+      "used",
+      "budget",
+      ...(period === undefined ? [] : [`${period} USD`, "last used"]),
+    ],
     cells: (key: KeyAnswer) => [
       key.id,
       key.prefix,
@@ -119,6 +135,7 @@ export async function listKeys(
       key.monthly_limit_usd,
       key.used_month_usd,
       budgetText(key.budget),
+      ...(period === undefined ? [] : [key.used_period_usd ?? null, key.last_used_at ?? null]),
     ],
   };
   await showList(listing, client, options, context);

@@ -2,6 +2,7 @@ import { Argument, Command, CommanderError, type CommandOptions, Option } from "
 import { BALANCE_STATES } from "../api/admin.ts";
 import { BUDGET_WINDOWS } from "../api/budgets.ts";
 import { ABILITIES } from "../api/find-models.ts";
+import { KEY_ORDERS } from "../api/keys.ts";
 import { LISTED_STATES } from "../api/receipts.ts";
 import { PERIODS, type Period } from "../api/usage.ts";
 import { PAYMENT_STATES } from "../payments/payment.ts";
@@ -357,6 +358,10 @@ function addKeys(gateway: Command, context: CommandContext): void {
     .option("--search <text>", "only those with this text in name, first characters or id")
     .addOption(
       new Option("--state <state>", "only keys that work, or those that ended").choices(["active", "ended"]),
+    )
+    .addOption(new Option("--period <period>", "what each key spent in it; days are UTC").choices(PERIODS))
+    .addOption(
+      new Option("--sort <order>", "most spend in the period, or latest use, first").choices(KEY_ORDERS),
     )
     .addOption(limitOption())
     .action((balance, options) => listKeys(balance, options, context));

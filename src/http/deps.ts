@@ -42,7 +42,7 @@ export interface HttpDeps {
   /** From the store: runs, sums over receipts, nodes. */
   readonly books: Pick<
     Bookkeeping,
-    "runs" | "usage" | "spending" | "nodes" | "changes" | "operators" | "diskRefused"
+    "runs" | "usage" | "keyActivity" | "spending" | "nodes" | "changes" | "operators" | "diskRefused"
   > & { readonly events: EventReader; readonly exports: Pick<Bookkeeping["exports"], "status"> };
   /** Counts tokens and reads large bodies, in threads. */
   readonly counting: Pick<Counting, "compaction">;

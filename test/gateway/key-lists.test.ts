@@ -21,6 +21,8 @@ const REFUSED: readonly (readonly [query: string, param: string])[] = [
   [`ids=${Array(101).fill("key_1")}`, "ids"],
   [`search=${"a".repeat(101)}`, "search"],
   ["before=key_nobody", "before"],
+  ["sort=name", "sort"],
+  ["period=year", "period"],
 ];
 
 const tests = (store: () => Promise<string>) => {
@@ -65,6 +67,52 @@ const tests = (store: () => Promise<string>) => {
       const { status, json } = await gateway.send("GET", `/v1/keys?${query}`, { bearer });
       expect([query, status, json.error?.param]).toEqual([query, 400, param]);
     }
+    await gateway.close();
+  }, 60_000);
+
+  test("keys come with what they spent in a period and when they were last used, ordered by either, page by page", async () => {
+    const gateway = await open(await store());
+    const { recovery_secret: bearer, balance_id, id, key } = await gateway.key(1, { name: "first" });
+    const named: Record<string, string> = { first: key };
+    for (const name of ["twice", "revoked", "unused"]) {
+      const made = (await gateway.send("POST", "/v1/keys", { bearer, json: { name } })).json;
+      named[name] = made.key;
+      named[`${name}'s id`] = made.id;
+    }
+    for (const name of ["revoked", "twice", "twice", "first"])
+      await gateway.chat(named[name]!, { model: "sim/echo" });
+    await gateway.send("DELETE", `/v1/keys/${named["revoked's id"]}`, { bearer });
+    const list = async (path: string, as = bearer) => (await gateway.send("GET", path, { bearer: as })).json;
+    const names = async (query: string) => {
+      const own = await list(`/v1/keys?${query}`);
+      const operators = await list(`/admin/balances/${balance_id}/keys?${query}`, ADMIN);
+      expect(operators).toEqual(own);
+      return own.data.map(({ name }: { name: string }) => name);
+    };
+    expect(await names("sort=used")).toEqual(["first", "twice", "revoked"]);
+    expect((await names("sort=spend"))[0]).toBe("twice");
+    expect(await names("sort=used&state=active")).toEqual(["first", "twice"]);
+    expect(await names("sort=spend&search=TWI&period=hour")).toEqual(["twice"]);
+    expect(await names(`sort=used&ids=${id}`)).toEqual(["first"]);
+    const pages: string[] = [];
+    for (let before = "", more = true; more; ) {
+      const page = await list(`/v1/keys?sort=used&limit=1${before}`);
+      pages.push(page.data[0].name);
+      [before, more] = [`&before=${page.next_before}`, page.has_more];
+      expect(page.next_before === null).toBe(!more);
+    }
+    expect(pages).toEqual(["first", "twice", "revoked"]);
+    expect(await names(`sort=used&before=${named["unused's id"]}`)).toEqual([]);
+
+    const { data } = await list("/v1/keys?period=day");
+    const byName = Object.fromEntries(data.map((row: { name: string }) => [row.name, row]));
+    expect(byName.unused).toMatchObject({ used_period_usd: 0, last_used_at: null });
+    expect(byName.twice.used_period_usd).toBeCloseTo(2 * byName.first.used_period_usd);
+    expect(byName.first.used_period_usd).toBe(byName.first.used_day_usd);
+    expect(Date.parse(byName.first.last_used_at)).toBeGreaterThan(Date.parse(byName.first.created_at) - 1);
+    const earlier = (await list("/v1/keys?period=yesterday&sort=spend")).data;
+    expect(earlier.map((row: { used_period_usd: number }) => row.used_period_usd)).toEqual([0, 0, 0]);
+    expect((await list("/v1/keys")).data[0]).not.toHaveProperty("used_period_usd");
     await gateway.close();
   }, 60_000);
 };

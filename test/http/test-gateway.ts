@@ -244,6 +244,7 @@ export class TestGateway {
       books: {
         runs: new Runs(store),
         usage: (of) => this.usage(of),
+        keyActivity: async () => [],
         spending: (of) => this.spending(of),
         events: { list: async () => [], has: async () => false },
         nodes: { list: async () => [], close: async () => "closed" },

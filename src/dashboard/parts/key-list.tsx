@@ -1,15 +1,14 @@
 import type { KeyAnswer } from "../../api/keys.ts";
-import type { Period, UsageAnswer } from "../../api/usage.ts";
+import type { Period } from "../../api/usage.ts";
 import type { Api } from "../api.ts";
 import { moment, roughUsd, usd } from "../format.ts";
-import { useGet, useResource } from "../resource.ts";
 import { useFilters } from "../route.ts";
 import { Button } from "./button.tsx";
 import { useDialog } from "./dialog.tsx";
 import { Choice, TextField } from "./field.tsx";
 import { KeyState, works } from "./key-state.tsx";
-import { Empty, Loaded, Problem } from "./notice.tsx";
-import { type Page, ShowOlder, usePagesOf } from "./pages.tsx";
+import { Empty, Loaded } from "./notice.tsx";
+import { ShowOlder, usePages } from "./pages.tsx";
 import { RevokeDialog } from "./revoke-dialog.tsx";
 import { type Column, sortedBy, TableCard, Unseen } from "./table.tsx";
 
@@ -39,44 +38,26 @@ export function KeyList({ api, revoke }: KeyListProps) {
   );
 }
 
-/** A page after the other. Sorted, they are the keys that were used in the period, in the order of their sums. */
+/** A page after the other, with what each key spent in the period. */
 function KeyRows({ api, revoke, filter, period, sort }: KeyRowsProps) {
-  const month = useGet<UsageAnswer>(api, "v1/usage?period=month");
-  const other = useResource(
-    async () => (period === "month" ? null : api.get<UsageAnswer>(`v1/usage?period=${period}`)),
-    [api, period],
-  );
-  const usage = period === "month" ? month : other;
-  const order = orderOf(sort.value, sort.value === "used" ? month.data : usage.data);
-  const path = `v1/keys?${new URLSearchParams({ limit: String(ROWS), ...given(filter) })}`;
-  const keys = usePagesOf<KeyAnswer>(
-    (before) =>
-      sort.value === ""
-        ? api.get(`${path}${before === null ? "" : `&before=${before}`}`)
-        : sortedPage(api, path, order ?? [], Number(before ?? 0)),
-    [api, path, order?.join()],
-  );
+  const query = { limit: String(ROWS), period, sort: sort.value, ...filter };
+  const given = Object.entries(query).filter(([, value]) => value !== "");
+  const keys = usePages<KeyAnswer>(api, `v1/keys?${new URLSearchParams(given)}`);
   const { open: revoking, show: onRevoke, ends } = useDialog<KeyAnswer>(keys.reload);
-  const isReady = sort.value === "" || order !== null;
   return (
     <>
-      <Problem error={month.error ?? other.error} />
-      <Loaded of={isReady ? keys : { ...keys, data: null }}>
+      <Loaded of={keys}>
         {(rows) =>
           rows.length === 0 && !keys.hasMore ? (
             <Empty title={filter.search === "" ? "No keys here" : "No key matches"}>
               Search for another name, choose another state, or create a key.
             </Empty>
           ) : (
-            <TableCard
-              of={rows}
-              by={({ id }) => id}
-              columns={keyColumns({ month: month.data, inPeriod: usage.data, period, sort, onRevoke })}
-            />
+            <TableCard of={rows} by={({ id }) => id} columns={keyColumns({ period, sort, onRevoke })} />
           )
         }
       </Loaded>
-      {sort.value !== "" && <p class="hint">Keys that were not used in this period are left out.</p>}
+      {sort.value !== "" && <p class="hint">Keys that were not used in 30 days are left out.</p>}
       <ShowOlder of={keys} label="Show more" />
       {revoking !== null && <RevokeDialog of={revoking} revoke={() => revoke(revoking.id)} {...ends} />}
     </>
@@ -94,36 +75,7 @@ interface KeyRowsProps extends KeyListProps {
   readonly sort: { readonly value: string; readonly onValue: (value: string) => void };
 }
 
-/** Ids of keys, the most first; null until it is known. */
-function orderOf(sort: string, usage: UsageAnswer | null): readonly string[] | null {
-  if (usage === null) return null;
-  const measure = (sum: UsageAnswer["keys"][number]) =>
-    sort === "used" ? Date.parse(sum.last_used_at) : sum.cost_usd;
-  return usage.keys.toSorted((a, b) => measure(b) - measure(a)).map(({ key_id }) => key_id);
-}
-
-async function sortedPage(
-  api: Api,
-  path: string,
-  order: readonly string[],
-  from: number,
-): Promise<Page<KeyAnswer>> {
-  const ids = order.slice(from, from + ROWS);
-  const to = from + ids.length;
-  const rest = { has_more: to < order.length, next_before: String(to) };
-  if (ids.length === 0) return { data: [], ...rest };
-  const { data } = await api.get<Page<KeyAnswer>>(`${path}&ids=${ids}`);
-  const byId = new Map(data.map((key) => [key.id, key]));
-  return { data: ids.flatMap((id) => byId.get(id) ?? []), ...rest };
-}
-
-/** Without what is empty. */
-const given = (query: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
-
-function keyColumns({ month, inPeriod, period, sort, onRevoke }: KeyColumnsOf): Column<KeyAnswer>[] {
-  const use = new Map(month?.keys.map((sum) => [sum.key_id, sum]));
-  const spent = new Map(inPeriod?.keys.map(({ key_id, cost_usd }) => [key_id, cost_usd]));
+function keyColumns({ period, sort, onRevoke }: KeyColumnsOf): Column<KeyAnswer>[] {
   const by = (column: string) => sortedBy(sort, column);
   return [
     [
@@ -137,8 +89,8 @@ function keyColumns({ month, inPeriod, period, sort, onRevoke }: KeyColumnsOf): 
       ),
     ],
     ["State", "", (key) => <KeyState of={key} />],
-    ["Last used", "when", ({ id }) => lastUsed(use.get(id)?.last_used_at, month), by("used")],
-    [SPANS[period], "end", ({ id }) => (inPeriod === null ? "…" : usd(spent.get(id) ?? 0)), by("spend")],
+    ["Last used", "when", (key) => <LastUsed of={key} />, by("used")],
+    [SPANS[period], "end", ({ used_period_usd: used }) => (used == null ? "…" : usd(used)), by("spend")],
     ["Today", "end", (key) => <Spent used={key.used_day_usd} of={key.daily_limit_usd} />],
     ["This month", "end", (key) => <Spent used={key.used_month_usd} of={key.monthly_limit_usd} />],
     [
@@ -158,9 +110,6 @@ function keyColumns({ month, inPeriod, period, sort, onRevoke }: KeyColumnsOf): 
 }
 
 interface KeyColumnsOf extends Pick<KeyRowsProps, "period" | "sort"> {
-  /** The last thirty days; null until it is known. */
-  readonly month: UsageAnswer | null;
-  readonly inPeriod: UsageAnswer | null;
   readonly onRevoke: (key: KeyAnswer) => void;
 }
 
@@ -191,10 +140,10 @@ const STATES = [
   ["all", "All"],
 ] as const;
 
-/** Receipts are summed up over thirty days. */
-function lastUsed(at: string | undefined, usage: UsageAnswer | null) {
-  if (at !== undefined) return <span title={at}>{moment(at)}</span>;
-  return <span class="soft">{usage === null ? "…" : "not in 30 days"}</span>;
+/** Receipts are read for thirty days. */
+function LastUsed({ of: { last_used_at: at, used_period_usd } }: { of: KeyAnswer }) {
+  if (at != null) return <span title={at}>{moment(at)}</span>;
+  return <span class="soft">{used_period_usd == null ? "…" : "not in 30 days"}</span>;
 }
 
 export const Spent = ({ used, of }: { used: number; of: number | null }) => (

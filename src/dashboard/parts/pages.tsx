@@ -11,20 +11,11 @@ export interface Pages<T> extends Resource<readonly T[]> {
   readonly next: Action;
 }
 
-/** `path` may have a query. */
-export const usePages = <T extends { readonly id: string }>(api: Api, path: string): Pages<T> =>
-  usePagesOf(
-    (before) =>
-      api.get<Page<T>>(before === null ? path : `${path}${path.includes("?") ? "&" : "?"}before=${before}`),
-    [api, path],
-  );
-
-/** The same of pages that `read` gets; the list begins again whenever a value of `on` changes. */
-export function usePagesOf<T extends { readonly id: string }>(
-  read: (before: string | null) => Promise<Page<T>>,
-  on: readonly unknown[],
-): Pages<T> {
-  const first = useResource(() => pageWithRows(read, null), on);
+/** `path` may have a query; the list begins again whenever it changes. */
+export function usePages<T extends { readonly id: string }>(api: Api, path: string): Pages<T> {
+  const read = (before: string | null) =>
+    api.get<Page<T>>(before === null ? path : `${path}${path.includes("?") ? "&" : "?"}before=${before}`);
+  const first = useResource(() => pageWithRows(read, null), [api, path]);
   const [more, setMore] = useState<readonly Page<T>[]>([]);
   // Another list, or this one again.
   useEffect(() => setMore([]), [first.data]);
@@ -58,7 +49,7 @@ async function pageWithRows<T>(
 
 const MAX_EMPTY_PAGES = 20;
 
-export interface Page<T> extends List<T> {
+interface Page<T> extends List<T> {
   /** Where the next page begins, unless that is behind the last row. */
   readonly next_before?: string | null;
 }

@@ -10,9 +10,9 @@ import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
+import { keysPage } from "../endpoints/key-list.ts";
 import {
   changedKey,
-  keysPage,
   keyWithSecret,
   newBalance,
   newKey,

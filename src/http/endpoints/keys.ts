@@ -7,7 +7,6 @@ import {
 } from "../../api/keys.ts";
 import { createKey, setUp } from "../../customers/keys/creation.ts";
 import type { Balance, Key } from "../../customers/keys/key.ts";
-import type { KeyFilter } from "../../customers/keys/key-store.ts";
 import type { Actor } from "../../customers/keys/root.ts";
 import { revise, revoke, rotate } from "../../customers/keys/rotation.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
@@ -24,8 +23,9 @@ import type { HttpExchange } from "../exchange.ts";
 import { readFields, repeated } from "../fields.ts";
 import { actorOf, type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { operation } from "../operation.ts";
-import { created, type JsonReply, ok, page } from "../reply.ts";
+import { created, type JsonReply, ok } from "../reply.ts";
 import { keySpec } from "./key-fields.ts";
+import { keysPage, pageOfKeys } from "./key-list.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
 import { recoveryUrl } from "./ownership.ts";
 
@@ -130,25 +130,6 @@ export async function newBalance(
     recovery_secret: made.recovery,
     recovery_url: recoveryUrl(made.recovery, deps),
   });
-}
-
-interface KeysQuery extends Omit<KeyFilter, "ids"> {
-  readonly limit: number;
-  readonly before: string | null;
-  readonly ids: string | null;
-}
-
-export async function keysPage(balances: readonly BalanceId[], query: KeysQuery, deps: HttpDeps) {
-  const { limit, before, search, state, ids } = query;
-  const filter = { search, state, ids: ids?.split(",") ?? null };
-  const keys = await deps.keyDeps.store.keysOf(balances, limit + 1, before as KeyId | null, filter);
-  return pageOfKeys(keys, limit, deps);
-}
-
-/** A page of rows, of which one more was requested than fits on it. */
-function pageOfKeys(keys: readonly Key[], limit: number, { keyDeps, ledger }: HttpDeps) {
-  const now = keyDeps.clock.now();
-  return page(keys, limit, (key) => usedKeyView(key, now, ledger));
 }
 
 /** Read from the store: the keyring knows none that has ended. */

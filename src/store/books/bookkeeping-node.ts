@@ -91,6 +91,10 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       await books.catchUp();
       return usage.sums(of);
     },
+    async keyActivity(of) {
+      await books.catchUp();
+      return usage.keyActivity(of);
+    },
     async spending(of) {
       await books.catchUp();
       return spending.spending(of);

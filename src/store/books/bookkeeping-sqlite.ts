@@ -122,7 +122,7 @@ function readsOf(
   ledger: Ledger,
   { usage, spending }: Readonly<Record<"usage" | "spending", UsageReader>>,
   onFault: (error: unknown) => void,
-): Pick<Bookkeeping, "receipt" | "unbooked" | "receipts" | "usage" | "spending" | "audit"> {
+): Pick<Bookkeeping, "receipt" | "unbooked" | "receipts" | "usage" | "keyActivity" | "spending" | "audit"> {
   const booked = async () => {
     await books.journal.flushed();
     await books.catchUp().catch(onFault);
@@ -140,6 +140,10 @@ function readsOf(
     async usage(of) {
       await booked();
       return usage.sums(of);
+    },
+    async keyActivity(of) {
+      await booked();
+      return usage.keyActivity(of);
     },
     async spending(of) {
       await booked();

@@ -36,6 +36,7 @@ import type { HeldAmount } from "../nodes/fleet-holds.ts";
 import { SqlGasLineStore } from "../payments/gas-line-store.ts";
 import { SqlPaymentStore } from "../payments/payment-store.ts";
 import type { DurabilityMode } from "../store-config.ts";
+import type { KeyActivity, KeyActivityScope } from "../usage/key-activity.ts";
 import type { Spending, SpendingScope } from "../usage/spending.ts";
 import type { UsageScope } from "../usage/usage.ts";
 import type { UsageSums } from "../usage/usage-sums.ts";
@@ -60,6 +61,7 @@ export interface Bookkeeping extends SqlStores, ReceiptReader, UnbookedReceipts,
   /** By open requests at this moment. Read it before what is spent: see `FleetHolds`. */
   held(id: CounterId): Promise<HeldAmount>;
   usage(of: UsageScope): Promise<UsageSums | null>;
+  keyActivity(of: KeyActivityScope): Promise<readonly KeyActivity[] | null>;
   spending(of: SpendingScope): Promise<Spending | null>;
   /**
    * Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at

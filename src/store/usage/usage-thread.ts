@@ -2,8 +2,9 @@ import { Database } from "bun:sqlite";
 import { systemClock } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { Postgres } from "../database/postgres.ts";
-import { type Spending, spendingFromPostgres, spendingFromSqlite } from "./spending.ts";
-import type { UsageQuestion, UsageScope, UsageThreadAnswer } from "./usage.ts";
+import { keyActivityFromPostgres, keyActivityFromSqlite } from "./key-activity.ts";
+import { spendingFromPostgres, spendingFromSqlite } from "./spending.ts";
+import type { UsageQuestion, UsageResult, UsageScope, UsageThreadAnswer } from "./usage.ts";
 import { sumUsage, type UsageRow, type UsageSums } from "./usage-sums.ts";
 
 /** Reads and adds up receipts, off the event loop: see usage.ts. */
@@ -23,13 +24,17 @@ self.onmessage = async ({ data: question }: MessageEvent<UsageQuestion>) => {
   }
 };
 
-async function answer({ path, kind, of }: UsageQuestion): Promise<UsageSums | Spending> {
+async function answer({ path, ...query }: UsageQuestion): Promise<UsageResult> {
   if (path.includes("://")) {
     postgres ??= new Postgres({ url: path, connections: 1, deadlineMs: DEADLINE_MS }, systemClock);
-    return kind === "sums" ? answerFromPostgres(postgres, of) : spendingFromPostgres(postgres, of);
+    if (query.kind === "keys") return keyActivityFromPostgres(postgres, query.of);
+    return query.kind === "sums"
+      ? answerFromPostgres(postgres, query.of)
+      : spendingFromPostgres(postgres, query.of);
   }
   db ??= new Database(path, { readonly: true });
-  return kind === "sums" ? answerFromSqlite(db, of) : spendingFromSqlite(db, of);
+  if (query.kind === "keys") return keyActivityFromSqlite(db, query.of);
+  return query.kind === "sums" ? answerFromSqlite(db, query.of) : spendingFromSqlite(db, query.of);
 }
 
 async function answerFromPostgres(store: Postgres, of: UsageScope): Promise<UsageSums> {

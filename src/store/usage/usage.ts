@@ -1,6 +1,7 @@
 import type { EpochMs } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
+import type { KeyActivity, KeyActivityScope } from "./key-activity.ts";
 import type { Spending, SpendingScope } from "./spending.ts";
 import type { UsageSplit, UsageSums } from "./usage-sums.ts";
 
@@ -29,21 +30,30 @@ export class UsageReader {
     return this.query<Spending>({ kind: "spending", of });
   }
 
-  private query<T extends UsageSums | Spending>(query: UsageQuery): Promise<T | null> {
+  /** What the keys of a balance were charged, and when they were last used. Null as above. */
+  keyActivity(of: KeyActivityScope): Promise<readonly KeyActivity[] | null> {
+    return this.query<readonly KeyActivity[]>({ kind: "keys", of });
+  }
+
+  private query<T extends UsageResult>(query: UsageQuery): Promise<T | null> {
     if (this.waiting.size >= this.maxWaiting || this.isBusyFor(query)) return Promise.resolve(null);
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
-      const { balanceId = null } = query.kind === "sums" ? query.of : {};
-      this.waiting.set(id, { balanceId, resolve: resolve as PendingUsage["resolve"], reject });
+      this.waiting.set(id, {
+        balanceId: balanceOf(query),
+        resolve: resolve as PendingUsage["resolve"],
+        reject,
+      });
       this.running().postMessage({ id, path: this.path, ...query } satisfies UsageQuestion);
     });
   }
 
   /** One balance must not keep all others from their charts. */
   private isBusyFor(query: UsageQuery): boolean {
-    if (query.kind !== "sums" || query.of.balanceId === null) return false;
+    const balance = balanceOf(query);
+    if (balance === null) return false;
     let waiting = 0;
-    for (const { balanceId } of this.waiting.values()) if (balanceId === query.of.balanceId) waiting += 1;
+    for (const { balanceId } of this.waiting.values()) if (balanceId === balance) waiting += 1;
     return waiting >= MAX_CHARTS_OF_ONE;
   }
 
@@ -88,18 +98,24 @@ export interface UsageScope {
 
 type UsageQuery =
   | { readonly kind: "sums"; readonly of: UsageScope }
+  | { readonly kind: "keys"; readonly of: KeyActivityScope }
   | { readonly kind: "spending"; readonly of: SpendingScope };
+
+const balanceOf = (query: UsageQuery): BalanceId | null =>
+  query.kind === "spending" ? null : query.of.balanceId;
+
+export type UsageResult = UsageSums | Spending | readonly KeyActivity[];
 
 export type UsageQuestion = UsageQuery & { readonly id: number; readonly path: string };
 
 export type UsageThreadAnswer =
-  | { readonly id: number; readonly sums: UsageSums | Spending }
+  | { readonly id: number; readonly sums: UsageResult }
   | { readonly id: number; readonly problem: string; readonly unreachable: boolean };
 
 interface PendingUsage {
   /** Whose receipts; null for everybody's. */
   readonly balanceId: BalanceId | null;
-  resolve(sums: UsageSums | Spending | null): void;
+  resolve(sums: UsageResult | null): void;
   reject(error: Error): void;
 }
 

@@ -1,0 +1,97 @@
+import type { KEY_ORDERS } from "../../api/keys.ts";
+import type { Period } from "../../api/usage.ts";
+import type { Key } from "../../customers/keys/key.ts";
+import type { KeyFilter } from "../../customers/keys/key-store.ts";
+import type { KeyActivity } from "../../store/usage/key-activity.ts";
+import { isoTime } from "../../units/clock.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
+import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import type { HttpDeps } from "../deps.ts";
+import { ok, page } from "../reply.ts";
+import { usedKeyView } from "./key-view.ts";
+import { tooManyAtOnce } from "./usage.ts";
+import { periodAt } from "./usage-period.ts";
+
+interface KeysQuery extends Omit<KeyFilter, "ids"> {
+  readonly limit: number;
+  readonly before: string | null;
+  readonly ids: string | null;
+  readonly period: Period | null;
+  readonly sort: (typeof KEY_ORDERS)[number] | null;
+}
+
+export async function keysPage(balances: readonly BalanceId[], query: KeysQuery, deps: HttpDeps) {
+  const { limit, before, search, state, sort } = query;
+  const filter = { search, state, ids: query.ids?.split(",") ?? null };
+  const period = query.period ?? (sort === null ? null : "month");
+  const use = period === null ? undefined : await useOf(balances, period, deps);
+  if (sort === null) {
+    const keys = await deps.keyDeps.store.keysOf(balances, limit + 1, before as KeyId | null, filter);
+    return pageOfKeys(keys, limit, deps, use);
+  }
+  if (use === null || use === undefined) return tooManyAtOnce();
+  const order = [...use.values()].sort(ORDERS[sort]).map(({ keyId }) => keyId);
+  // A key that is in no order now has none behind it.
+  const at = before === null ? 0 : order.indexOf(before as KeyId) + 1 || order.length;
+  const some = order.slice(at, at + MAX_ORDERED).filter((id) => filter.ids?.includes(id) ?? true);
+  const found = await deps.keyDeps.store.keysOf(balances, MAX_ORDERED, null, { ...filter, ids: some });
+  const byId = new Map(found.map((key) => [key.id, key]));
+  const keys = some.flatMap((id) => byId.get(id) ?? []);
+  const isWhole = keys.length <= limit && at + MAX_ORDERED >= order.length;
+  const last = keys.length > limit ? keys[limit - 1]!.id : order[at + MAX_ORDERED - 1];
+  const { data } = (await pageOfKeys(keys, limit, deps, use)).json;
+  return ok({
+    object: "list" as const,
+    data,
+    has_more: !isWhole,
+    next_before: isWhole ? null : last!,
+  });
+}
+
+/** Keys of the order that one page looks for among those that the filter leaves: the page may have fewer rows, or none. */
+const MAX_ORDERED = 1_000;
+
+/** A page of rows, of which one more was requested than fits on it. */
+export function pageOfKeys(
+  keys: readonly Key[],
+  limit: number,
+  { keyDeps, ledger }: HttpDeps,
+  use?: ReadonlyMap<KeyId, KeyActivity> | null,
+) {
+  const now = keyDeps.clock.now();
+  return page(keys, limit, async (key) => ({
+    ...(await usedKeyView(key, now, ledger)),
+    ...(use === undefined ? {} : useView(use, key.id)),
+  }));
+}
+
+const useView = (use: ReadonlyMap<KeyId, KeyActivity> | null, id: KeyId) => {
+  const one = use?.get(id);
+  return {
+    used_period_usd: use === null ? null : usdFromNano((one?.chargedNano ?? 0) as NanoUsd),
+    last_used_at: one === undefined ? null : isoTime(one.lastAt),
+  };
+};
+
+/** Null while too many reports are computed. */
+async function useOf(balances: readonly BalanceId[], name: Period, { books, keyDeps }: HttpDeps) {
+  const now = keyDeps.clock.now();
+  const { since, until } = periodAt(now, name);
+  const usedSince = periodAt(now, "month").since;
+  const uses = new Map<KeyId, KeyActivity>();
+  // One after the other: a balance has few reports at once.
+  for (const balanceId of balances) {
+    const some = await books.keyActivity({ balanceId, since, until, usedSince });
+    if (some === null) return null;
+    for (const one of some) uses.set(one.keyId, one);
+  }
+  return uses;
+}
+
+const latest = (a: KeyActivity, b: KeyActivity): number =>
+  b.lastAt - a.lastAt || (a.keyId < b.keyId ? -1 : 1);
+
+const ORDERS = {
+  spend: (a: KeyActivity, b: KeyActivity) => b.chargedNano - a.chargedNano || latest(a, b),
+  used: latest,
+} satisfies Record<(typeof KEY_ORDERS)[number], unknown>;
