@@ -46,7 +46,7 @@ export interface GenerationDeps extends AttemptDeps {
   readonly payments: InlinePayments | null;
   allowances(balance: Balance, blocks: readonly string[]): readonly Allowance[];
   readonly userPseudonym: UserPseudonym;
-  readonly hostCosts: Pick<HostCosts, "answered" | "settled" | "takeMargins">;
+  readonly hostCosts: Pick<HostCosts, "answered" | "settled">;
   readonly prompts: KeptPrompts;
   readonly promptSizes: PromptSizes;
   readonly counting: PromptCountDeps & RecountDeps;

@@ -30,7 +30,7 @@ export const SEPARATE = ["payments/rails"];
 export const ELYSIA_ROOM = "http";
 
 /** Where the parts that requests share are created, so that tests and simulators get them from there too. */
-export const COMPOSITION = "server/gateway.ts";
+export const COMPOSITION = "server/rooms.ts";
 export const COMPOSED = [
   "Health",
   "HostSlots",

@@ -4,7 +4,7 @@ import { DEFAULTS } from "../../src/config/read-config.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
-import type { ConfigInForce, GatewayParts } from "../../src/server/gateway.ts";
+import type { ConfigInForce, GatewayParts } from "../../src/server/gateway-parts.ts";
 import type { Bookkeeping } from "../../src/store/books/bookkeeping.ts";
 
 /** What is handed to `buildGateway` by tests that send it requests without a port. */

@@ -1,0 +1,74 @@
+import { PaymentWatch } from "../payments/rails/payment-watch.ts";
+import { UnusedRemoval } from "../store/customers/unused-keys.ts";
+import { Retention } from "../store/ledger/fold.ts";
+import type { Events } from "./events.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
+import type { Rooms } from "./rooms.ts";
+import { ServiceEvents } from "./service-events.ts";
+
+/** What a gateway with a port does now and then, without a request: watches, clears away and reports. */
+export class Background {
+  private readonly reporters: readonly Reporter[];
+  private readonly all: readonly Stoppable[];
+
+  constructor(rooms: Rooms, { deliveries }: Events, parts: GatewayParts) {
+    const { config, clock, books, log } = parts;
+    const hosts = () => rooms.health.report(config.config.catalog);
+    // Endpoints of events first, so that they are sent what the others find.
+    this.reporters = [
+      ...deliveries,
+      rooms.exporter,
+      new ServiceEvents({ books, hosts, hostCosts: rooms.hostCosts, config, clock, log }),
+    ];
+    this.all = [...paymentWatches(rooms, parts), ...removals(parts), ...this.reporters];
+  }
+
+  async prepare(): Promise<void> {
+    for (const one of this.reporters) await one.prepare();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.all.map((one) => one.stop()));
+  }
+}
+
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
+interface Reporter extends Stoppable {
+  prepare(): Promise<void>;
+}
+
+function paymentWatches({ payments }: Rooms, { clock, paymentPace, log }: GatewayParts): PaymentWatch[] {
+  const { store, x402, card } = payments;
+  const rails = [x402, card].filter((rail) => rail !== null);
+  return rails.length === 0 ? [] : [new PaymentWatch(store, rails, paymentPace, clock, log)];
+}
+
+/** Remove what the configuration keeps for so many days only. */
+function removals({ config: active, clock, books, log }: GatewayParts): Stoppable[] {
+  const shared = { clock, onFault: (error: unknown) => log("books", { error: String(error) }) };
+  return [
+    new Retention({
+      ...shared,
+      keepDays: () => active.config.receipts.keepDays,
+      fold: books.fold,
+      onDeleted: (receipts) => log("receipts deleted", { receipts }),
+    }),
+    new Retention({
+      ...shared,
+      keepDays: () => active.config.changes.keepDays,
+      fold: (before) => books.changes.forget(before),
+      onDeleted: (changes) => log("changes deleted", { changes }),
+    }),
+    new UnusedRemoval({
+      ...shared,
+      days: () => active.config.unusedDays,
+      store: books.keys,
+      keyring: books.keyring,
+      isInUse: (balance) => books.ledger.counters.ofBalance(balance) !== undefined,
+      onRemoved: (removed) => log("unused removed", removed),
+    }),
+  ];
+}
