@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from "../hosts/attempt.ts";
+import type { FailoverOutcome } from "../hosts/failover.ts";
 import { contextLengths } from "../surfaces/context-lengths.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import type { ContextCheck } from "./admission.ts";
@@ -56,7 +56,7 @@ export class ContextWatch {
  * where the host did, where the prompt fits by the count or cannot be counted, and where the host failed for another reason.
  */
 export async function countedRefusal(
-  outcome: AttemptOutcome,
+  outcome: FailoverOutcome,
   context: ContextCheck,
   prompt: PromptCount,
 ): Promise<Refusal | null> {

@@ -1,6 +1,6 @@
 import type { Host } from "../catalog/catalog.ts";
+import type { Opened } from "../hosts/attempt-outcome.ts";
 import { endedTries } from "../hosts/handed-answer.ts";
-import type { Opened } from "../hosts/host-attempt.ts";
 import { redact } from "../hosts/redact.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";

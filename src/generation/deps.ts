@@ -2,7 +2,7 @@ import type { CatalogWithLists, HostOrder } from "../catalog/catalog.ts";
 import type { Balance } from "../customers/keys/key.ts";
 import type { Keyring } from "../customers/keys/keyring.ts";
 import type { Runs } from "../customers/keys/runs.ts";
-import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
+import type { FailoverDeps, FailoverLimits } from "../hosts/failover.ts";
 import type { HostCosts } from "../hosts/host-costs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
@@ -23,7 +23,7 @@ import type { UserPseudonym } from "./request-tags.ts";
 import type { OpenStreams } from "./stream/open-streams.ts";
 
 /** Everything a request passes through. `catalog` and `settings` follow reloads. */
-export interface GenerationDeps extends AttemptDeps {
+export interface GenerationDeps extends FailoverDeps {
   /** Numbers from 0, below 1. */
   chance(): number;
   readonly ledger: Ledger;
@@ -69,7 +69,7 @@ export interface GenerationSettings {
   readonly contact: string | null;
   /** Owners can pay for credit themselves. */
   readonly sellsCredit: boolean;
-  readonly attempts: AttemptLimits;
+  readonly attempts: FailoverLimits;
   readonly order: HostOrder;
   readonly chunkGapMs: number;
   /** Null: a silent stream stays silent. */

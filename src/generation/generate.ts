@@ -2,8 +2,8 @@ import { type Catalog, catalogAt, type SurfaceName } from "../catalog/catalog.ts
 import { priceListOf } from "../customers/keys/key.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
 import { missingTag } from "../customers/keys/tags.ts";
-import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
-import type { AnsweredWhole, Opened } from "../hosts/host-attempt.ts";
+import type { AnsweredWhole, Opened } from "../hosts/attempt-outcome.ts";
+import { type FailoverOutcome, tryHosts } from "../hosts/failover.ts";
 import { NO_TOKENS } from "../ledger/charge.ts";
 import { untaggedBudget } from "../ledger/counter.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
@@ -406,7 +406,7 @@ class RequestFlow {
     admitted: Admitted,
     { key }: Holder,
     signal: AbortSignal,
-  ): Promise<AttemptOutcome> {
+  ): Promise<FailoverOutcome> {
     const { settings, trace } = this;
     const { headers } = this.call;
     const call = {
@@ -422,7 +422,7 @@ class RequestFlow {
       trace,
       receipt: this.id,
     };
-    return attempt(request, admitted.plan, call, this.deps);
+    return tryHosts(request, admitted.plan, call, this.deps);
   }
 
   /** Time spent counting is deducted from the time for a first token. */

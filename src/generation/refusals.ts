@@ -2,8 +2,8 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { isSession } from "../customers/accounts/secret.ts";
 import type { Key } from "../customers/keys/key.ts";
 import { isRecoverySecret, isShownPrefix } from "../customers/keys/secret.ts";
-import type { AttemptOutcome } from "../hosts/attempt.ts";
-import type { Rejected } from "../hosts/host-attempt.ts";
+import type { Rejected } from "../hosts/attempt-outcome.ts";
+import type { FailoverOutcome } from "../hosts/failover.ts";
 import type { UnpaidRequests } from "../ledger/limits/unpaid-allowance.ts";
 import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
@@ -22,7 +22,7 @@ import type { GenerationCall } from "./answer.ts";
  * and rates are in ./shortfall.
  */
 export function noAnswer(
-  outcome: Exclude<AttemptOutcome, { kind: "opened" | "answered" | "abandoned" }>,
+  outcome: Exclude<FailoverOutcome, { kind: "opened" | "answered" | "abandoned" }>,
   unserved: UnservedRequest,
 ): Refusal {
   switch (outcome.kind) {
@@ -84,7 +84,7 @@ function lengthsOf(message: string, contextLength: number, { promptEstimate }: G
 }
 
 function exhaustion(
-  { tries, timedOut, waitedMs }: Extract<AttemptOutcome, { kind: "exhausted" }>,
+  { tries, timedOut, waitedMs }: Extract<FailoverOutcome, { kind: "exhausted" }>,
   { request, plan, key, catalog, routeState }: UnservedRequest,
 ): Refusal {
   const { model, surface } = request;

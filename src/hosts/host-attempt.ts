@@ -1,26 +1,32 @@
 import type { Host } from "../catalog/catalog.ts";
-import type { HostFaultKind } from "../ledger/receipt.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import { chainOf } from "../routing/handed-fallbacks.ts";
 import { mostAnswerBytes } from "../surfaces/events/answer-bounds.ts";
-import { readHostError } from "../surfaces/host-error.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type {
   AnswerMetadata,
   GenerationRequest,
   HostError,
-  ReadReply,
   StreamJudge,
-  Usage,
   WholeJudge,
 } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
+import {
+  type AnsweredWhole,
+  answerOf,
+  type Declined,
+  type HostAttemptOutcome,
+  Opened,
+  readOf,
+  tokensIn,
+} from "./attempt-outcome.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
 import { type HandedAnswer, servingIn } from "./handed-answer.ts";
 import type { HostRequest } from "./host-request.ts";
+import { judgeStatus } from "./host-status.ts";
 import { redact } from "./redact.ts";
 import type { KeyLease } from "./slots/host-key-slots.ts";
 import type { Slot } from "./slots/host-slots.ts";
@@ -43,6 +49,8 @@ export class HostAttempt {
   private firstMs: number | null = null;
   /** Status of the reply. */
   private status = 0;
+  /** The models that may have a part in the answer; null: only one may. */
+  private readonly chain: readonly Candidate[] | null;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -52,7 +60,10 @@ export class HostAttempt {
     private readonly deps: HostAttemptDeps,
     private readonly limit: TimeLimit,
     private readonly slot: Slot,
-  ) {}
+  ) {
+    const isHanded = candidate.handed !== undefined && hostRequest.spoken === "messages";
+    this.chain = isHanded ? chainOf(candidate) : null;
+  }
 
   /**
    * Runs until the answer is here, the host fails, or time is up. The place at the host is then released,
@@ -83,7 +94,7 @@ export class HostAttempt {
       if (outcome?.kind === "opened" && !outcome.isWhole) {
         outcome.occupy(slot);
       } else {
-        if (outcome !== null && ANSWERS.has(outcome.kind)) this.exchange?.done();
+        if (outcome !== null && answerOf(outcome) !== null) this.exchange?.done();
         else this.exchange?.cancel();
         if (outcome !== null && overloads(outcome)) slot.overloaded();
         slot.release();
@@ -107,15 +118,16 @@ export class HostAttempt {
   }
 
   private judge(reply: HostReply): HostAttemptOutcome | Promise<HostAttemptOutcome> {
-    const { request, deps } = this;
+    const { request } = this;
     const { pairing, stream } = this.hostRequest;
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
-    const endS = () => Math.floor(deps.clock.now() / 1_000);
-    const metadata = this.metadata(endS);
+    const metadata = this.metadata();
     if (!stream) {
       const body = readWhole(reply, this.mostWholeBytes);
-      return body instanceof Promise ? this.awaitWhole(body, metadata) : this.judgeWhole(body, metadata);
+      return body instanceof Promise
+        ? body.then((read) => this.judgeWhole(read, metadata))
+        : this.judgeWhole(body, metadata);
     }
     if (!request.stream) return this.collect(reply, pairing.openWhole(request, metadata), metadata);
     const judge = pairing.openStream(request, metadata);
@@ -123,18 +135,13 @@ export class HostAttempt {
     return this.awaitFirstToken(reply, judge, metadata);
   }
 
-  private metadata(endS: () => number): AnswerMetadata {
-    const { chain, candidate } = this;
+  private metadata(): AnswerMetadata {
+    const { chain, candidate, deps } = this;
+    const endS = () => Math.floor(deps.clock.now() / 1_000);
     const about = { publicModel: candidate.model.id, atS: endS(), endS };
     return chain === null
       ? about
       : { ...about, idOf: (writers) => servingIn(chain, { writers, usage: null }).model.id };
-  }
-
-  /** The models that may have a part in the answer; null: only one may. */
-  private get chain(): readonly Candidate[] | null {
-    const { candidate, hostRequest } = this;
-    return candidate.handed === undefined || hostRequest.spoken !== "messages" ? null : chainOf(candidate);
   }
 
   /** Who serves, as far as the answer has shown. */
@@ -157,13 +164,6 @@ export class HostAttempt {
 
   private get mostWholeBytes(): number {
     return Math.min(this.mostBytes, MAX_REPLY_BYTES);
-  }
-
-  private async awaitWhole(
-    body: Promise<Uint8Array | HostFault>,
-    metadata: AnswerMetadata,
-  ): Promise<HostAttemptOutcome> {
-    return this.judgeWhole(await body, metadata);
   }
 
   private judgeWhole(read: Uint8Array | HostFault, metadata: AnswerMetadata): HostAttemptOutcome {
@@ -216,20 +216,20 @@ export class HostAttempt {
     const first = judge.push(events);
     if (judge.fault !== null) return this.failed(judge.fault);
     if (!saysAnything(judge)) return { kind: "refused", message: "the answer is empty" };
-    return this.openedWhole(judge, first);
+    return this.opened(judge, first, null);
   }
 
-  /** A streamed answer of which all is here. */
-  private openedWhole(judge: StreamJudge, first: Uint8Array): Opened | Declined {
+  /** `rest`: null where all of it is here. */
+  private opened(judge: StreamJudge, first: Uint8Array, rest: HostBytes | null): Opened | Declined {
     const { omitted } = this.hostRequest.body;
     const opened = new Opened(
       this.serving(judge),
       omitted,
-      ALL_READ,
+      rest ?? ALL_READ,
       judge,
       first,
       this.exchange!,
-      true,
+      rest === null,
       this.chain,
     );
     return judge.isDeclined ? { kind: "declined", answer: opened } : opened;
@@ -244,26 +244,10 @@ export class HostAttempt {
   }
 
   private async judgeStatus(reply: HostReply): Promise<HostAttemptOutcome> {
-    const { candidate, limit, deps } = this;
     const body = await readWhole(reply, MAX_ERROR_BYTES);
-    if (limit.over) return limit.outcome();
-    const { status } = reply;
+    if (this.limit.over) return this.limit.outcome();
     const bytes = body instanceof Uint8Array ? withoutByteOrderMark(body) : NO_BYTES;
-    const error = readHostError(status, bytes);
-    const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
-    if (isClients && error.blames === "request") return { kind: "rejected", candidate, status, error };
-    const ofAccount = error.blames === "account";
-    return {
-      kind: "refused",
-      status,
-      message: `status ${status}: ${error.kept}`,
-      ofAccount,
-      wholeHost: ofAccount || WHOLE_HOST_FAILURES.has(status),
-      certain: !(isClients || DOUBTFUL_STATUSES.has(status)),
-      // Fewer at once do not fill an account.
-      overloaded: !ofAccount && OVERLOAD_STATUSES.has(status),
-      restMs: REST_STATUSES.has(status) ? (retryAfterMs(reply, deps.clock) ?? error.restMs) : null,
-    };
+    return judgeStatus(reply, bytes, this.candidate, this.deps.clock);
   }
 
   private async awaitFirstToken(
@@ -286,17 +270,7 @@ export class HostAttempt {
       if (judge.tokenSeen || (judge.isComplete && judge.fault === null && saysAnything(judge))) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
-        if (judge.isDeclined) return this.openedWhole(judge, first);
-        return new Opened(
-          this.serving(judge),
-          this.hostRequest.body.omitted,
-          source.takeBody(),
-          judge,
-          first,
-          this.exchange!,
-          false,
-          this.chain,
-        );
+        return this.opened(judge, first, judge.isDeclined ? null : source.takeBody());
       }
       if (judge.fault !== null) return this.failed(judge.fault);
       if (next === null || judge.isComplete)
@@ -382,20 +356,13 @@ function judgedKey(
 }
 
 function noteAnswer(outcome: HostAttemptOutcome, key: KeyLease, clock: Clock): HostAttemptOutcome {
-  if (!ANSWERS.has(outcome.kind)) return outcome;
+  if (answerOf(outcome) === null) return outcome;
   key.served();
-  const usage =
-    outcome.kind === "answered"
-      ? outcome.reply.usage
-      : outcome.kind === "opened" && outcome.isWhole
-        ? outcome.judge.usage
-        : null;
+  const isOver = outcome.kind === "answered" || (outcome.kind === "opened" && outcome.isWhole);
+  const usage = isOver ? readOf(outcome).usage : null;
   if (usage !== null) key.used(tokensIn(usage), clock.elapsedMs());
   return outcome;
 }
-
-const tokensIn = ({ input, cacheRead, cacheWrite, output }: Usage): number =>
-  input + cacheRead + cacheWrite + output;
 
 /** A host's words go to customers, into receipts and into the log. */
 function withoutSecrets(outcome: HostAttemptOutcome, host: Host): HostAttemptOutcome {
@@ -441,108 +408,6 @@ export interface HostAttemptLimits {
   readonly totalMs: number;
 }
 
-export type HostAttemptOutcome =
-  | Opened
-  | AnsweredWhole
-  | Declined
-  | Rejected
-  | HostFailure
-  | { readonly kind: "abandoned" | "outrun"; readonly message: string };
-
-interface HostFailure {
-  readonly kind: "refused" | "unreachable" | "silent";
-  readonly message: string;
-  /** The error status that the host answered with. */
-  readonly status?: number;
-  /** What broke below HTTP. */
-  readonly fault?: HostFaultKind;
-  /** It concerns the whole host, not only this model. */
-  readonly wholeHost?: boolean;
-  /** It concerns the gateway's account or key there. */
-  readonly ofAccount?: boolean;
-  /** Only the key of this attempt failed, and the host has others for the request. */
-  readonly hasOtherKey?: boolean;
-  /** It is the host's own doing: no request could have caused it. */
-  readonly certain?: boolean;
-  /** The host has too much to do. */
-  readonly overloaded?: boolean;
-  /** The host asks to be left alone for this long. */
-  readonly restMs?: number | null;
-  /** It was given up before its share of the time was over, because another host was ready. */
-  readonly early?: boolean;
-  /** It failed this long after its first token, while its answer was collected. */
-  readonly lateMs?: number;
-}
-
-/**
- * A stream whose first token is here. It may last for minutes, so it keeps nothing of what it was opened
- * with.
- */
-export class Opened {
-  readonly kind = "opened";
-  private slot: Slot | null = null;
-
-  constructor(
-    readonly candidate: Candidate,
-    /** Fields of the request that were not sent to the host: see `Pairing`. */
-    readonly omitted: readonly string[],
-    readonly source: HostBytes,
-    readonly judge: StreamJudge,
-    private first: Uint8Array,
-    private readonly exchange: HostExchange,
-    /** The host gave its answer in one piece, and has nothing to do for it any more. */
-    readonly isWhole = false,
-    /** The models of its host that may have a part in it, the one requested first; null: only one may. */
-    readonly chain: readonly Candidate[] | null = null,
-  ) {}
-
-  /** The place at the host, given back when the stream is over. */
-  occupy(slot: Slot): void {
-    this.slot = slot;
-  }
-
-  /** What has come so far, for the client. */
-  takeFirst(): Uint8Array {
-    const { first } = this;
-    this.first = NO_BYTES;
-    return first;
-  }
-
-  /** Stops the host, however far it is; one that has said its last word only has to end its body. */
-  cancel(): void {
-    if (this.judge.isComplete) this.exchange.done();
-    else this.exchange.cancel();
-    const { usage } = this.judge;
-    if (usage !== null) this.slot?.used?.(tokensIn(usage));
-    this.slot?.release();
-  }
-}
-
-export interface AnsweredWhole {
-  readonly kind: "answered";
-  readonly candidate: Candidate;
-  readonly omitted: readonly string[];
-  readonly reply: Extract<ReadReply, { kind: "reply" }>;
-  /** As of `Opened`. */
-  readonly chain: readonly Candidate[] | null;
-}
-
-/** The host declined, which another model may not: see `isDeclined` in surfaces. */
-export interface Declined {
-  readonly kind: "declined";
-  /** What it said: a refusal without content. */
-  readonly answer: Opened | AnsweredWhole;
-}
-
-export interface Rejected {
-  readonly kind: "rejected";
-  readonly candidate: Candidate;
-  readonly status: number;
-  readonly error: HostError;
-}
-
-const ANSWERS: ReadonlySet<HostAttemptOutcome["kind"]> = new Set(["opened", "answered", "declined"]);
-
 /** Unstreamed answers and error bodies are read whole, up to this. */
 const MAX_REPLY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -554,21 +419,8 @@ const MAX_PRELUDE_BYTES = 1024 * 1024;
  */
 const REPEATED_REQUEST = 2 * 3;
 
-/**
- * Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's
- * request. Groq's 498 is a want of capacity, its 499 a request that it cancelled. 410 is a model that the host
- * has given up.
- */
-const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 410, 421, 425, 429, 498, 499]);
-/** Statuses and faults that concern the whole host, whatever the model. */
-const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
+/** Faults that concern the whole host, whatever the model. */
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
-/** Statuses by which a host may speak of the request alone, or of how long it takes. */
-const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 410, 421, 425, 499, 504, 524]);
-/** Statuses that say: fewer at once. Anthropic's 529 is "overloaded". */
-const OVERLOAD_STATUSES = new Set([408, 429, 498, 503, 504, 529]);
-/** Statuses whose `Retry-After` is obeyed. */
-const REST_STATUSES = new Set([429, 503]);
 
 const ALL_READ: HostBytes = { next: () => null };
 
@@ -599,18 +451,3 @@ async function readOn(
 const overloads = (outcome: HostAttemptOutcome): boolean =>
   (outcome.kind === "silent" && outcome.early !== true) ||
   (outcome.kind === "refused" && outcome.overloaded === true && outcome.hasOtherKey !== true);
-
-/**
- * Seconds or a date, as RFC 9110 has it, or OpenAI's and Azure's milliseconds; null when the host named none.
- */
-function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
-  const exact = headers.get("retry-after-ms");
-  if (exact !== undefined && NUMBER.test(exact)) return Math.ceil(Number(exact));
-  const text = headers.get("retry-after");
-  if (text === undefined) return null;
-  const ms = NUMBER.test(text) ? Math.ceil(Number(text) * 1_000) : Date.parse(text) - clock.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : null;
-}
-
-/** Some hosts send fractions, which a date parser takes for a month and a day. */
-const NUMBER = /^\d{1,9}(\.\d{1,9})?$/;

@@ -1,5 +1,10 @@
-import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
+import {
+  type FailoverCall,
+  type FailoverDeps,
+  type FailoverOutcome,
+  tryHosts,
+} from "../../src/hosts/failover.ts";
 import { HostSlots } from "../../src/hosts/slots/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
@@ -45,7 +50,7 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
     const startedMs = clock.elapsedMs();
     const plan = makePlan(queryFor(MODEL.id), CATALOG, health, () => "") as Plan;
     const by = balances[asks.length % balances.length]!;
-    const outcome = await attempt(REQUEST, plan, { ...CALL, balanceId: by }, deps);
+    const outcome = await tryHosts(REQUEST, plan, { ...CALL, balanceId: by }, deps);
     note(minutesSeen[Math.floor(startedMs / MINUTE_MS)]!, outcome, clock.elapsedMs() - startedMs);
     if (outcome.kind !== "opened") return;
     clock.after(STREAM_MS, () => {
@@ -129,7 +134,7 @@ const REQUEST = SURFACES["chat.completions"].readRequest(
   ),
 ) as GenerationRequest;
 
-const CALL: Omit<AttemptCall, "balanceId"> = {
+const CALL: Omit<FailoverCall, "balanceId"> = {
   signal: new AbortController().signal,
   limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
   clientHeaders: {},
@@ -140,7 +145,7 @@ const CALL: Omit<AttemptCall, "balanceId"> = {
   receipt: "req_test" as ReceiptId,
 };
 
-const depsOn = (transport: ScriptedHosts, clock: Clock, health: Health): AttemptDeps => ({
+const depsOn = (transport: ScriptedHosts, clock: Clock, health: Health): FailoverDeps => ({
   transport,
   clock,
   deadlines: new Deadlines(clock, rethrow),
@@ -186,7 +191,7 @@ class FlappingHost {
 
 const newMinute = (): Minute => ({ requests: 0, served: 0, attempts: 0, firstTokensMs: [] });
 
-function note(minute: Minute, { kind, tries }: AttemptOutcome, ms: number): void {
+function note(minute: Minute, { kind, tries }: FailoverOutcome, ms: number): void {
   minute.requests += 1;
   minute.attempts += tries.length;
   if (kind !== "opened") return;

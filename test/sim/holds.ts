@@ -8,7 +8,7 @@ import { aheadOf, CHECK_EVERY_MS, ExpectedOutput } from "../../src/generation/ex
 import { type Hold, RunningStream } from "../../src/generation/hold.ts";
 import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
 import { RunningCount } from "../../src/generation/running-count.ts";
-import type { AttemptLimits } from "../../src/hosts/attempt.ts";
+import type { FailoverLimits } from "../../src/hosts/failover.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";
@@ -92,7 +92,7 @@ const MAX_OPEN = 12;
 /** Where the client names no ceiling. */
 const DEFAULT_CEILING = 16_384;
 const SETTINGS = {
-  attempts: { firstTokenMs: FIRST_TOKEN_MS } as AttemptLimits,
+  attempts: { firstTokenMs: FIRST_TOKEN_MS } as FailoverLimits,
   defaultMaxOutputTokens: DEFAULT_CEILING,
   openTierRpm: null,
   sellsCredit: false,

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim` has to notice of what becomes of an answer between two languages, and where it is put together. */
 export const GATEWAY_MUTANTS: readonly Mutant[] = [
-  ...mutantsOf("src/hosts/attempt.ts", {
+  ...mutantsOf("src/hosts/failover.ts", {
     "a refusal is followed by another host of its model": [
       "    this.judged = [...this.judged, ...decliningIn(answer)];\n",
       "",

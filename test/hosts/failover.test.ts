@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
+import {
+  type FailoverCall,
+  type FailoverDeps,
+  type FailoverOutcome,
+  tryHosts,
+} from "../../src/hosts/failover.ts";
 import { HostSlots, type Slot } from "../../src/hosts/slots/host-slots.ts";
 import { paidCandidates } from "../../src/routing/candidate.ts";
 import { Health } from "../../src/routing/health.ts";
@@ -31,7 +36,7 @@ let health = new Health(clock);
 let hosts: ScriptedHosts;
 let slots = new HostSlots(clock);
 let faults: unknown[] = [];
-let started: { outcome: Promise<AttemptOutcome>; inUse(): InUse[] }[] = [];
+let started: { outcome: Promise<FailoverOutcome>; inUse(): InUse[] }[] = [];
 beforeEach(() => {
   started = [];
   faults = [];
@@ -53,13 +58,13 @@ interface Options {
   readonly plan?: Plan;
   readonly signal?: AbortSignal;
   readonly prompt?: string;
-  readonly pairing?: AttemptDeps["pairing"];
+  readonly pairing?: FailoverDeps["pairing"];
   readonly balanceId?: BalanceId;
   readonly before?: (slots: HostSlots) => void;
 }
 
 /** Starts an attempt on hosts that do as the test says; a host that is not named fails at once. */
-function start(script: Readonly<Record<string, Deed>>, options: Options = {}): Promise<AttemptOutcome> {
+function start(script: Readonly<Record<string, Deed>>, options: Options = {}): Promise<FailoverOutcome> {
   const {
     stream = true,
     hedgeMs = null,
@@ -72,7 +77,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
   slots = new HostSlots(clock);
   options.before?.(slots);
   hosts = new ScriptedHosts(clock, (id) => script[id] ?? { does: "fails", status: 500, ms: 0 });
-  const call: AttemptCall = {
+  const call: FailoverCall = {
     signal,
     limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs, chunkGapMs: 120_000, totalMs: 1_200_000 },
     clientHeaders: {},
@@ -83,7 +88,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     trace: null,
     receipt: "req_test" as ReceiptId,
   };
-  const deps: AttemptDeps = {
+  const deps: FailoverDeps = {
     transport: hosts,
     clock,
     deadlines: new Deadlines(clock, (error) => void faults.push(error)),
@@ -95,12 +100,12 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     onFault: (error) => faults.push(error),
     tried() {},
   };
-  const outcome = attempt(request as GenerationRequest, plan, call, deps);
+  const outcome = tryHosts(request as GenerationRequest, plan, call, deps);
   started.push({ outcome, inUse: () => [...usedBy(deps)] });
   return outcome;
 }
 
-function* usedBy({ deadlines, health: learnt, slots: taken, transport }: AttemptDeps): Generator<InUse> {
+function* usedBy({ deadlines, health: learnt, slots: taken, transport }: FailoverDeps): Generator<InUse> {
   for (const { host, inFlight, waiting } of taken.loads()) {
     yield [`requests in flight at ${host}`, inFlight];
     yield [`requests waiting for ${host}`, waiting];
@@ -119,7 +124,7 @@ async function pass(ms: number): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-const tried = ({ tries }: AttemptOutcome): string =>
+const tried = ({ tries }: FailoverOutcome): string =>
   tries.map(({ host, outcome, ms }) => `${host} ${outcome} ${Math.round(ms)}`).join(", ");
 const answers = (ms: number): Deed => ({ does: "answers", ms });
 const answersWhole = (ms: number): Deed => ({ does: "answers whole", ms });
@@ -485,7 +490,7 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
 
 describe("a neighbour whose requests make a host fail", () => {
   const plan = { ...PLAN, candidates: PLAN.candidates.slice(0, 1) };
-  const asks = async (balanceId: string, deed: Deed): Promise<AttemptOutcome> => {
+  const asks = async (balanceId: string, deed: Deed): Promise<FailoverOutcome> => {
     const outcome = start({ a: deed }, { plan, balanceId: balanceId as BalanceId });
     await pass(deed.does === "nothing" ? 30_000 : 100);
     return outcome;
@@ -523,7 +528,7 @@ describe("a mistake of the gateway's own", () => {
 
   for (const stream of [true, false]) {
     test(`while it reads a ${stream ? "streamed" : "whole"} answer counts as that host's failure: the next one is asked, the operator notified`, async () => {
-      const unreadable: AttemptDeps["pairing"] = () => {
+      const unreadable: FailoverDeps["pairing"] = () => {
         const isFirst = hosts.requests.length === 0;
         const judge = () => {
           throw new Error("a mistake");
@@ -543,7 +548,7 @@ describe("a mistake of the gateway's own", () => {
 
   test("before a host is asked leaves no host working and no place taken", async () => {
     let bodies = 0;
-    const faulty: AttemptDeps["pairing"] = () => ({
+    const faulty: FailoverDeps["pairing"] = () => ({
       ...whole,
       hostBody(...args) {
         if (++bodies === 2) throw new Error("a mistake");

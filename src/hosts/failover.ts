@@ -12,17 +12,20 @@ import { type Refusal, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
-import { type HandedAnswer, handedTries, ranIn } from "./handed-answer.ts";
 import {
   type AnsweredWhole,
   type Declined,
+  decliningIn,
+  type HostAttemptOutcome,
+  type Opened,
+  type Rejected,
+} from "./attempt-outcome.ts";
+import { observationOf, recordsOf } from "./attempt-record.ts";
+import {
   HostAttempt,
   type HostAttemptCall,
   type HostAttemptDeps,
   type HostAttemptLimits,
-  type HostAttemptOutcome,
-  type Opened,
-  type Rejected,
 } from "./host-attempt.ts";
 import {
   type HostRequest,
@@ -31,6 +34,7 @@ import {
   type PairingOf,
   type PreparedRequest,
 } from "./host-request.ts";
+import { refusesFallbacks } from "./host-status.ts";
 import type { KeyRequest } from "./slots/host-key-slots.ts";
 import type { HostSlots, Slot } from "./slots/host-slots.ts";
 import { TimeLimit } from "./time-limit.ts";
@@ -40,18 +44,18 @@ import { TimeLimit } from "./time-limit.ts";
  * answer, when it is not streamed). That is the commit point: nothing after it can try another host, and
  * everything before it may fail freely, because the client has seen nothing.
  */
-export function attempt(
+export function tryHosts(
   request: GenerationRequest,
   plan: Plan,
-  call: AttemptCall,
-  deps: AttemptDeps,
-): Promise<AttemptOutcome> {
+  call: FailoverCall,
+  deps: FailoverDeps,
+): Promise<FailoverOutcome> {
   deps.health.begin();
-  return new Walk(request, plan, call, deps).walk();
+  return new Failover(request, plan, call, deps).run();
 }
 
 /** What all attempts are made with, made once. */
-export interface AttemptDeps extends HostAttemptDeps {
+export interface FailoverDeps extends HostAttemptDeps {
   readonly pairing: PairingOf;
   readonly health: Health;
   readonly slots: HostSlots;
@@ -62,10 +66,10 @@ export interface AttemptDeps extends HostAttemptDeps {
 }
 
 /** What differs from one request to the next. */
-export interface AttemptCall extends HostAttemptCall, OutputCeilings {
+export interface FailoverCall extends HostAttemptCall, OutputCeilings {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
-  readonly limits: AttemptLimits;
+  readonly limits: FailoverLimits;
   readonly prepared?: PreparedRequest | null;
   /** Whose turn it is in a line. */
   readonly keyId: string;
@@ -77,7 +81,7 @@ export interface AttemptCall extends HostAttemptCall, OutputCeilings {
   readonly trace: TraceContext | null;
 }
 
-export interface AttemptLimits extends HostAttemptLimits {
+export interface FailoverLimits extends HostAttemptLimits {
   /** From the first try to the first token, over all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
@@ -88,7 +92,7 @@ export interface AttemptLimits extends HostAttemptLimits {
   readonly hedgeMs: number | null;
 }
 
-export type AttemptOutcome = { readonly tries: readonly AttemptRecord[] } & (
+export type FailoverOutcome = { readonly tries: readonly AttemptRecord[] } & (
   | Opened
   | AnsweredWhole
   | Rejected
@@ -99,16 +103,15 @@ export type AttemptOutcome = { readonly tries: readonly AttemptRecord[] } & (
   | Abandoned
 );
 
-/** The client left. `asked` is a host that was working for it then, which may charge for that; null: none was. */
+/** The client left. */
 interface Abandoned {
   readonly kind: "abandoned";
+  /** Was working for it then, and may charge for that. */
   readonly workingHost: Candidate | null;
 }
 
-const TIMER_SLACK_MS = 2;
-
 /** One request on its way along the plan; at most two hosts are asked at the same time. */
-class Walk {
+class Failover {
   private deadlineMs: number;
   /** The plan's candidates, followed by those that were passed over the first time. */
   private candidates: readonly Candidate[];
@@ -128,18 +131,18 @@ class Walk {
   private declined: Declined["answer"] | null = null;
   /** A model has declined, with an answer or an error. */
   private mayFallBack = false;
-  /** The last host's verdict on the request that the walk moved on from. */
+  /** The last host's verdict on the request that it moved on from. */
   private verdict: Rejected | null = null;
-  /** The models that it moved on from with one, or that declined. */
-  private judged: readonly Model[] = NONE;
+  /** The models that it moved on from so, or that declined. */
+  private judged: readonly Model[] = [];
   /** A host that was working when the client left; one that charges for that, if there is one. */
   private workingHost: Candidate | null = null;
 
   constructor(
     private readonly request: GenerationRequest,
     private readonly plan: Plan,
-    private readonly call: AttemptCall,
-    private readonly deps: AttemptDeps,
+    private readonly call: FailoverCall,
+    private readonly deps: FailoverDeps,
   ) {
     this.deadlineMs = deps.clock.elapsedMs() + call.limits.firstTokenMs;
     const { candidates } = plan;
@@ -148,7 +151,7 @@ class Walk {
     this.listed = this.candidates.length;
   }
 
-  async walk(): Promise<AttemptOutcome> {
+  async run(): Promise<FailoverOutcome> {
     const { running } = this;
     const { signal } = this.call;
     try {
@@ -192,7 +195,7 @@ class Walk {
       if (signal.aborted) return false;
       const at = this.next++;
       const candidate = this.candidates[at]!;
-      if (this.isJudged(candidate)) continue;
+      if (this.judged.includes(candidate.model)) continue;
       const request = this.requestFor(candidate);
       const hostRequest = refused(request)
         ? request
@@ -334,13 +337,10 @@ class Walk {
     if (this.hostsTried + more >= this.call.limits.maxHosts) return null;
     for (let at = this.next; at < this.candidates.length; at++) {
       const candidate = this.candidates[at]!;
-      if (!this.isJudged(candidate) && this.deps.health.usable(candidate.route)) return candidate;
+      if (!this.judged.includes(candidate.model) && this.deps.health.usable(candidate.route))
+        return candidate;
     }
     return null;
-  }
-
-  private isJudged({ model }: Candidate): boolean {
-    return this.judged.includes(model);
   }
 
   private mayHedge(): boolean {
@@ -358,7 +358,7 @@ class Walk {
     return (await atMost(clock, waitMs, whenEnded(first!))) ?? null;
   }
 
-  /** The outcome of the request, if this try decides it; null when the walk goes on. */
+  /** The outcome of the request, if this try decides it; null when another host is tried. */
   private judge(ended: RunningAttempt, outcome: HostAttemptOutcome): FinalOutcome | null {
     if (this.running[0] === ended) this.running.shift();
     else this.running.pop();
@@ -417,7 +417,7 @@ class Walk {
     const toNextModel = movesOn === "always" || (movesOn === "unfit" && (contextTooLong || isPolicy));
     // With a good status it came as the first event, after which the next host has its turn (contract §6). Every
     // host says so of a prompt that is too long.
-    if (!toNextModel && (contextTooLong || !isGood(rejected.status))) return false;
+    if (!toNextModel && (contextTooLong || rejected.status >= 300)) return false;
     this.verdict = rejected;
     if (toNextModel) this.judged = [...this.judged, rejected.candidate.model];
     if (isPolicy) this.addFallbacks();
@@ -427,27 +427,13 @@ class Walk {
   private note({ candidate, at, startedMs, span }: RunningAttempt, outcome: HostAttemptOutcome): void {
     const { deps, call } = this;
     const ms = deps.clock.elapsedMs() - startedMs;
-    const { kind } = outcome;
-    const host = candidate.route.host.id;
-    const record: AttemptRecord = {
-      host,
-      model: candidate.model.id,
-      outcome: kind,
-      ms,
-      detail: detailOf(outcome),
-      ...causeOf(outcome),
-      ...usageOf(outcome),
-    };
-    const tried = span === null ? record : { ...record, span: { id: span.spanId, startedMs } };
-    const answer = answerOf(outcome);
-    this.tries[at] =
-      answer === null || answer.chain === null ? [tried] : handedTries(tried, answer.chain, readOf(answer));
+    this.tries[at] = recordsOf(outcome, candidate, ms, span && { id: span.spanId, startedMs });
     const observation = observationOf(outcome, ms, this.request.promptEstimate, call.balanceId);
     deps.health.observe(candidate.route, observation);
-    deps.tried(candidate, kind, observation);
+    deps.tried(candidate, outcome.kind, observation);
   }
 
-  private end(outcome: FinalOutcome): AttemptOutcome {
+  private end(outcome: FinalOutcome): FailoverOutcome {
     this.leave(outcome.kind === "abandoned" ? "abandoned" : "outrun");
     return Object.assign(outcome, { tries: this.tries.flat() });
   }
@@ -469,7 +455,7 @@ class Walk {
     }
   }
 
-  private exhausted(): AttemptOutcome {
+  private exhausted(): FailoverOutcome {
     const { untranslatable, verdict, declined } = this;
     const tries = this.tries.flat();
     if (declined !== null) return Object.assign(declined, { tries });
@@ -484,38 +470,11 @@ class Walk {
   }
 }
 
-/** Which models may follow is the host's own list: others are refused, whatever the request is. */
-function refusesFallbacks({ candidate: { handed }, status, error }: Rejected): boolean {
-  if (handed === undefined || status !== REFUSED) return false;
-  const text = `${error.param ?? ""} ${error.message}`;
-  return /fallback/i.test(text) || handed.some(({ route }) => text.includes(route.model));
-}
-
-const REFUSED = 400;
-
-type Answer = Opened | AnsweredWhole;
-
-function answerOf(outcome: HostAttemptOutcome): Answer | null {
-  if (outcome.kind === "declined") return outcome.answer;
-  return outcome.kind === "opened" || outcome.kind === "answered" ? outcome : null;
-}
-
-const readOf = (answer: Answer): HandedAnswer => (answer.kind === "opened" ? answer.judge : answer.reply);
-
-/** The models that declined: all that the host ran. */
-const decliningIn = (answer: Answer): readonly Model[] =>
-  answer.chain === null
-    ? [answer.candidate.model]
-    : ranIn(answer.chain, readOf(answer)).map((position) => answer.chain![position]!.model);
-
-const NONE: readonly Model[] = [];
-
-const isGood = (status: number): boolean => status < 300;
-
+const TIMER_SLACK_MS = 2;
 /** The longest wait in the line for a host. Beyond that, a client does better to come back later. */
 const MAX_LINE_MS = 5_000;
 
-const traced = (call: AttemptCall, span: TraceContext | null): HostAttemptCall =>
+const traced = (call: FailoverCall, span: TraceContext | null): HostAttemptCall =>
   span === null
     ? call
     : { ...call, clientHeaders: { ...call.clientHeaders, traceparent: formatTraceparent(span) } };
@@ -538,50 +497,4 @@ interface RunningAttempt {
 const whenEnded = async (running: RunningAttempt): Promise<RunningAttempt> => {
   await running.ended;
   return running;
-};
-
-function observationOf(
-  outcome: HostAttemptOutcome,
-  ms: number,
-  promptTokens: number,
-  by: BalanceId,
-): Observation {
-  switch (outcome.kind) {
-    case "opened":
-      // How long a whole answer takes says nothing about first tokens.
-      return { kind: "served", firstTokenMs: outcome.isWhole ? null : ms, promptTokens, by };
-    case "answered":
-      return { kind: "served", firstTokenMs: null, promptTokens, by };
-    // A refusal, a host's verdict on a request, a client that leaves, and a faster host say nothing about the
-    // host's health.
-    case "declined":
-    case "rejected":
-    case "abandoned":
-    case "outrun":
-      return { kind: "nothing" };
-    default: {
-      if (outcome.hasOtherKey === true) return { kind: "nothing" };
-      const { wholeHost = false, restMs = null, certain = outcome.kind === "unreachable" } = outcome;
-      return { kind: "failed", wholeHost, restMs, by, doubtful: !certain, detail: outcome.message };
-    }
-  }
-}
-
-function causeOf(outcome: HostAttemptOutcome): Pick<AttemptRecord, "status" | "fault"> | null {
-  if ("status" in outcome) return { status: outcome.status };
-  return "fault" in outcome ? { fault: outcome.fault } : null;
-}
-
-function usageOf(outcome: HostAttemptOutcome): Pick<AttemptRecord, "tokens"> | null {
-  if (outcome.kind !== "declined") return null;
-  const { answer } = outcome;
-  return { tokens: answer.kind === "opened" ? answer.judge.usage : answer.reply.usage };
-}
-
-const detailOf = (outcome: HostAttemptOutcome): string | null => {
-  if (outcome.kind === "opened" || outcome.kind === "answered") return null;
-  if (outcome.kind === "declined") return "the model declined";
-  // A host's sentence about a request may quote it, and receipts are stored. Only the client gets the
-  // whole sentence.
-  return outcome.kind === "rejected" ? `status ${outcome.status}: ${outcome.error.kept}` : outcome.message;
 };
