@@ -6,7 +6,7 @@ import { ACCEPTED, isAccepted } from "./accepted.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
 import { FLOOR, ROOMS, type Room } from "./rooms.ts";
 import { sample } from "./sample.ts";
-import { ImportGraph, inBudget } from "./tests-of.ts";
+import { quickestFirst, testsIn } from "./tests-of.ts";
 import { Bench, type Reach, type Result, type Verdict } from "./trial.ts";
 
 const USAGE = `bun run mutation [-- options] [room …]
@@ -19,7 +19,7 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --in TEXT     only of files with this in their path
   --jobs N      copies of the tree, each with one mutant at a time (1)
   --near        only the tests of the room itself and the type checker, no wider tests
-  --wide N      seconds of wider tests that a mutant gets, the quickest tests that come to it first (60)
+  --budget N    seconds of near tests, and of wider ones, that a mutant gets: the quickest that come to it (60)
   --resume      keeps what an earlier run with this seed found
   --survivors   keeps what it found killed, and tries again what survived
 `;
@@ -71,56 +71,47 @@ async function runAll(): Promise<void> {
     const line = known.get(keyOf(mutant));
     if (line !== undefined) lines.set(keyOf(mutant), { ...line, mutant });
   }
-  const waiting = drawn.filter(({ mutant }) => !lines.has(keyOf(mutant)));
-  console.log(`${drawn.length} mutants, ${waiting.length} to be tried`);
+  console.log(`${drawn.length} mutants, ${drawn.length - lines.size} to be tried`);
   try {
     for (let job = 0; job < Number(options.jobs); job += 1) benches.push(new Bench("."));
-    const graph = new ImportGraph(benches[0]!.folder);
-    await tryNear(waiting, graph);
-    if (options.near) return;
-    const left = drawn.filter(({ mutant }) => {
-      const { result, wide } = lines.get(keyOf(mutant))!;
-      return result === "survived" && wide !== true;
-    });
-    await tryWide(left, graph);
+    for (const [room, ofRoom] of Map.groupBy(drawn, ({ room }) => room)) await tryNear(room, ofRoom);
+    if (!options.near) await tryWide(drawn);
   } finally {
     for (const bench of benches) bench.close();
   }
 }
 
-/** Each mutant with the tests of its own room. */
-async function tryNear(waiting: readonly Drawn[], graph: ImportGraph): Promise<void> {
-  for (const [room, mutants] of Map.groupBy(waiting, ({ room }) => room)) {
-    const reaches = await reachOf(mutants, graph.testsIn(room.near));
-    await shared(mutants, async (bench, { mutant }, at) => {
-      const reaching = reaches.filter(({ reached }) => reached.includes(at));
-      const tests = graph.nearestFirst(
-        mutant.file,
-        reaching.map(({ test }) => test),
-      );
-      const seconds = reaching.reduce((sum, one) => sum + one.seconds, 0);
-      await note(room, mutant, false, () => bench.tryNear(mutant, tests, seconds));
-    });
-    await tryTypes(room, mutants);
-  }
-}
-
-async function tryTypes(room: Room, drawn: readonly Drawn[]): Promise<void> {
-  const left = drawn.map(({ mutant }) => mutant).filter((mutant) => resultOf(mutant) === "survived");
+/** Each mutant with the tests of its own room, then the type checker. */
+async function tryNear(room: Room, drawn: readonly Drawn[]): Promise<void> {
+  const waiting = new Set(drawn.filter(({ mutant }) => !lines.has(keyOf(mutant))));
+  if (waiting.size === 0) return;
+  const reaches = await reachOf(drawn, testsIn(room.near));
+  await shared(drawn, async (bench, one, at) => {
+    if (!waiting.has(one)) return;
+    const { tests, seconds } = quickestFirst(reaches, at, Number(options.budget));
+    await note(room, one.mutant, false, () => bench.tryNear(one.mutant, tests, seconds));
+  });
+  const left = [...waiting]
+    .map(({ mutant }) => mutant)
+    .filter((mutant) => lineOf(mutant)?.result === "survived");
   for (const mutant of await benches[0]!.failingTypes(left))
     await note(room, mutant, false, async () => ({ result: "killed by types", by: "tsc" }));
 }
 
 /** What these miss, with the wider tests of all their rooms. */
-async function tryWide(left: readonly Drawn[], graph: ImportGraph): Promise<void> {
-  if (left.length === 0) return;
-  const tests = new Set(left.flatMap(({ room }) => graph.testsIn(room.wide)));
-  console.log(`\n${left.length} for ${tests.size} files of wider tests`);
-  const reaches = await reachOf(left, [...tests]);
+async function tryWide(drawn: readonly Drawn[]): Promise<void> {
+  const left = drawn.filter(({ mutant }) => lineOf(mutant)?.result === "survived" || lineOf(mutant)?.wide);
+  if (left.every(({ mutant }) => lineOf(mutant)?.wide)) return;
+  const folders = new Set(left.flatMap(({ room }) => room.wide));
+  const tests = testsIn([...folders]);
+  console.log(`\n${left.length} for ${tests.length} files of wider tests`);
+  const reaches = await reachOf(left, tests);
   await shared(left, async (bench, { room, mutant }, at) => {
-    const near = new Set(graph.testsIn(room.near));
-    const reaching = reaches.filter(({ test, reached }) => reached.includes(at) && !near.has(test));
-    await note(room, mutant, true, () => bench.tryWide(mutant, inBudget(reaching, Number(options.wide))));
+    if (lineOf(mutant)?.wide) return;
+    const near = new Set(testsIn(room.near));
+    const wider = reaches.filter(({ test }) => !near.has(test));
+    const { tests } = quickestFirst(wider, at, Number(options.budget));
+    await note(room, mutant, true, () => bench.tryWide(mutant, tests));
   });
 }
 
@@ -204,7 +195,7 @@ function readLines<T>(file: string): T[] {
     .map((line) => JSON.parse(line) as T);
 }
 
-const resultOf = (mutant: Mutant): Result | undefined => lines.get(keyOf(mutant))?.result;
+const lineOf = (mutant: Mutant): Line | undefined => lines.get(keyOf(mutant));
 
 function keyOf({ file, line, before, after }: Mutant): string {
   return `${file}:${line} ${before} → ${after}`;
@@ -240,7 +231,7 @@ function understood() {
     in: { type: "string", default: "" },
     jobs: { type: "string", default: "1" },
     near: { type: "boolean", default: false },
-    wide: { type: "string", default: "60" },
+    budget: { type: "string", default: "60" },
     resume: { type: "boolean", default: false },
     survivors: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
