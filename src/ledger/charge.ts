@@ -69,17 +69,14 @@ export function within(tokens: Tokens, rates: Rates, most: NanoUsd): Tokens {
   let left = tokens;
   for (const kind of LAST_FIRST) {
     if (costOf(left, rates) <= most) break;
-    const whole = left;
     let fits = 0;
-    let tooMany = whole[kind];
-    left = only(whole, kind, 0);
-    if (costOf(left, rates) > most) continue;
+    let tooMany = left[kind];
     while (tooMany - fits > 1) {
       const middle = Math.floor((fits + tooMany) / 2);
-      if (costOf(only(whole, kind, middle), rates) <= most) fits = middle;
+      if (costOf(only(left, kind, middle), rates) <= most) fits = middle;
       else tooMany = middle;
     }
-    left = only(whole, kind, fits);
+    left = only(left, kind, fits);
   }
   return left;
 }

@@ -70,6 +70,25 @@ test("an Authority that takes nine seconds is waited for", async () => {
   expect(await answer).toBe("room");
 });
 
+test.each([
+  ["nothing is left, no more is requested", 0, 1],
+  ["something is left, more is requested", 1, 2],
+])("a node that runs low: if %s ahead of need", async (_, free, statements) => {
+  let stated = 0;
+  const { grants, counter, pass } = fixture((statement, to) => {
+    stated += 1;
+    const granted = statement.requested;
+    const elsewhere = (LIMIT - granted - free) as NanoUsd;
+    setImmediate(() => to.receive({ ...nothing(statement), granted, elsewhere, free, short: false }));
+  });
+  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
+  await pass(100);
+  expect(await answer).toBe("room");
+  counter.hold((counter.granted - AMOUNT) as NanoUsd);
+  grants.prefetch(counter, AMOUNT, LIMIT);
+  expect(stated).toBe(statements);
+});
+
 test("one that restarts is asked again, and waited for", async () => {
   let isUp = false;
   const { grants, counter, pass } = fixture((statement, to) => {

@@ -79,6 +79,17 @@ test("a renewal from before a change comes back after it: the change waits until
   expect(await registry.unseen(version)).toBe(false);
 });
 
+test("calls during a renewal cause one more, and nobody renews after that", async () => {
+  void membership.hurry();
+  await quiet();
+  void membership.hurry();
+  void membership.hurry();
+  await renewOnRequest();
+  expect(registry.waiting).toBe(1);
+  await renewOnRequest();
+  expect(registry.waiting).toBe(0);
+});
+
 test("who was without a lease uses nothing when what was granted has gone back, but only once the lease is renewed after that", async () => {
   await renew();
   clock.advance(LEASE_MS);

@@ -55,6 +55,14 @@ test("what is taken after hours of rest is counted as ever", () => {
   expect(window.secondsUntilFits(1, 3, 7_210_000)).toBe(50);
 });
 
+test("what is taken exactly 61 seconds after something else counts alone, although nobody looked in between", () => {
+  const window = new RateWindow();
+  window.take(2, 0);
+  window.take(3, 61_000);
+  expect(window.taken(61_000)).toBe(3);
+  expect(window.taken(120_999)).toBe(3);
+});
+
 test("an amount larger than the limit never fits", () => {
   expect(new RateWindow().secondsUntilFits(11, 10, 0)).toBeNull();
 });
