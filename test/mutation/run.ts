@@ -75,13 +75,14 @@ async function runAll(): Promise<void> {
   try {
     for (let job = 0; job < Number(options.jobs); job += 1) benches.push(new Bench("."));
     for (const [room, ofRoom] of Map.groupBy(drawn, ({ room }) => room)) await tryNear(room, ofRoom);
+    await tryTypes(drawn);
     if (!options.near) await tryWide(drawn);
   } finally {
     for (const bench of benches) bench.close();
   }
 }
 
-/** Each mutant with the tests of its own room, then the type checker. */
+/** Each mutant with the tests of its own room. */
 async function tryNear(room: Room, drawn: readonly Drawn[]): Promise<void> {
   const waiting = new Set(drawn.filter(({ mutant }) => !lines.has(keyOf(mutant))));
   if (waiting.size === 0) return;
@@ -91,16 +92,20 @@ async function tryNear(room: Room, drawn: readonly Drawn[]): Promise<void> {
     const { tests, seconds } = quickestFirst(reaches, at, Number(options.budget));
     await note(room, one.mutant, false, () => bench.tryNear(one.mutant, tests, seconds));
   });
-  const left = [...waiting]
-    .map(({ mutant }) => mutant)
-    .filter((mutant) => lineOf(mutant)?.result === "survived");
-  for (const mutant of await benches[0]!.failingTypes(left))
-    await note(room, mutant, false, async () => ({ result: "killed by types", by: "tsc" }));
+}
+
+/** What the near tests of all rooms miss, with the type checker. */
+async function tryTypes(drawn: readonly Drawn[]): Promise<void> {
+  const left = drawn.filter(({ mutant }) => isLeft(mutant) && !lineOf(mutant)!.wide);
+  const failing = await benches[0]!.failingTypes(left.map(({ mutant }) => mutant));
+  for (const { room, mutant } of left)
+    if (failing.has(mutant))
+      await note(room, mutant, false, async () => ({ result: "killed by types", by: "tsc" }));
 }
 
 /** What these miss, with the wider tests of all their rooms. */
 async function tryWide(drawn: readonly Drawn[]): Promise<void> {
-  const left = drawn.filter(({ mutant }) => lineOf(mutant)?.result === "survived" || lineOf(mutant)?.wide);
+  const left = drawn.filter(({ mutant }) => isLeft(mutant));
   if (left.every(({ mutant }) => lineOf(mutant)?.wide)) return;
   const folders = new Set(left.flatMap(({ room }) => room.wide));
   const tests = testsIn([...folders]);
@@ -195,7 +200,15 @@ function readLines<T>(file: string): T[] {
     .map((line) => JSON.parse(line) as T);
 }
 
-const lineOf = (mutant: Mutant): Line | undefined => lines.get(keyOf(mutant));
+function lineOf(mutant: Mutant): Line | undefined {
+  return lines.get(keyOf(mutant));
+}
+
+/** The near tests missed it, whatever wider ones found since. */
+function isLeft(mutant: Mutant): boolean {
+  const line = lineOf(mutant);
+  return line?.result === "survived" || line?.wide === true;
+}
 
 function keyOf({ file, line, before, after }: Mutant): string {
   return `${file}:${line} ${before} → ${after}`;
