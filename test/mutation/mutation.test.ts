@@ -129,6 +129,7 @@ test("log", () => { const seen: string[] = []; sum(1, seen); expect(seen).toCont
       const reaches: Reach[] = [];
       await bench.reach(
         mutants,
+        60,
         () => tests.shift(),
         (reach) => reaches.push(reach),
       );

@@ -120,7 +120,7 @@ async function tryWide(drawn: readonly Drawn[]): Promise<void> {
   });
 }
 
-/** Which mutants each test comes to; those that fail by themselves are left out. */
+/** Which mutants each test comes to; those that fail by themselves, or take longer than the budget, are left out. */
 async function reachOf(drawn: readonly Drawn[], tests: readonly string[]): Promise<Reach[]> {
   const mutants = drawn.map(({ mutant }) => mutant);
   const digest = Bun.hash(JSON.stringify(mutants)).toString(36);
@@ -131,6 +131,7 @@ async function reachOf(drawn: readonly Drawn[], tests: readonly string[]): Promi
     benches.map((bench) =>
       bench.reach(
         mutants,
+        Number(options.budget),
         () => waiting.shift(),
         (reach) => {
           reaches.push(reach);
@@ -140,7 +141,8 @@ async function reachOf(drawn: readonly Drawn[], tests: readonly string[]): Promi
     ),
   );
   const failing = reaches.filter(({ passes }) => !passes).map(({ test }) => test);
-  if (failing.length > 0) console.log(`These fail by themselves and are left out: ${failing.join(", ")}`);
+  if (failing.length > 0)
+    console.log(`These fail by themselves, or take too long, and are left out: ${failing.join(", ")}`);
   return reaches.filter(({ passes }) => passes);
 }
 

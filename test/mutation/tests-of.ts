@@ -8,13 +8,13 @@ export function testsIn(folders: readonly string[]): string[] {
     .filter((test) => !isLong(test));
 }
 
-/** Tests that come to the mutant: those that take `budget` seconds together, and one at least. */
+/** Tests that come to the mutant: those that take `budget` seconds together. */
 export function quickestFirst(reaches: readonly Reach[], mutant: number, budget: number) {
   const tests: string[] = [];
   let seconds = 0;
   for (const reach of reaches.toSorted((a, b) => a.seconds - b.seconds)) {
     if (!reach.reached.includes(mutant)) continue;
-    if (tests.length > 0 && seconds + reach.seconds > budget) break;
+    if (seconds + reach.seconds > budget) break;
     tests.push(reach.test);
     seconds += reach.seconds;
   }

@@ -50,9 +50,10 @@ export class Bench {
       if (name !== ".cache") symlinkSync(resolve(packages, name), join(this.folder, "node_modules", name));
   }
 
-  /** Runs one test file after the other, as `next` has them, with a probe at each mutant. */
+  /** Runs one test file after the other, as `next` has them, with a probe at each mutant, each for so long. */
   async reach(
     mutants: readonly Mutant[],
+    maxSeconds: number,
     next: () => string | undefined,
     note: (reach: Reach) => void,
   ): Promise<void> {
@@ -63,7 +64,7 @@ export class Bench {
     try {
       for (let test = next(); test !== undefined; test = next()) {
         rmSync(log, { force: true });
-        const { fail, seconds } = await this.run([test], PATIENT);
+        const { fail, seconds } = await this.run([test], { ...PATIENT, batchMs: maxSeconds * 1_000 });
         const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n").filter(Boolean) : [];
         note({ test, passes: fail === 0, seconds, reached: [...new Set(lines)].map(Number) });
       }
