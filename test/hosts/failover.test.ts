@@ -572,7 +572,9 @@ describe("an error status", () => {
     ms: 0,
     body: JSON.stringify({ error }),
   });
-  const hostsOwn = [401, 402, 403, 404, 405, 407, 408, 409, 410, 421, 425, 429, 498, 499, 500, 503, 529, 600];
+  const hostsOwn = [
+    401, 402, 403, 404, 405, 407, 408, 409, 410, 421, 425, 429, 498, 499, 500, 503, 504, 529, 600,
+  ];
 
   test.each(hostsOwn)("%i is the host's failure: the next host serves", async (status) => {
     const outcome = await start({ a: fails(status), b: answers(0) });

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { encodeFor, type OutputCeilings } from "../../src/hosts/host-request.ts";
-import { paidCandidates } from "../../src/routing/candidate.ts";
+import {
+  encodeFor,
+  type HostRequest,
+  hostRequestFor,
+  type OutputCeilings,
+} from "../../src/hosts/host-request.ts";
+import { type Candidate, paidCandidates } from "../../src/routing/candidate.ts";
 import type { GenerationRequest, HostTarget } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
@@ -139,4 +144,25 @@ test.each<[string, object, string]>([
     on: { speaks: ["chat.completions", "responses"] },
   });
   expect(sent(body, {}, both).spoken).toBe(spoken);
+});
+
+test("what was encoded for another candidate, another ceiling or another request is not sent", () => {
+  const readRequest = () =>
+    SURFACES["chat.completions"].readRequest(
+      new TextEncoder().encode(
+        JSON.stringify({ model: "x/one", messages: [{ role: "user", content: "Hi" }] }),
+      ),
+    ) as GenerationRequest;
+  const request = readRequest();
+  const [candidate, other] = paidCandidates(model("x/one", [route("a"), route("b")]), {
+    surface: "chat.completions",
+  }) as [Candidate, Candidate];
+  const hostRequest = encodeFor(request, candidate, CEILINGS, pairing) as HostRequest;
+  const prepared = { request, candidate, outputCeiling: null, hostRequest };
+  const isReused = (to: GenerationRequest, at: Candidate, outputCeiling: number | null) =>
+    hostRequestFor(to, at, { ...CEILINGS, outputCeiling }, pairing, prepared) === hostRequest;
+  expect(isReused(request, candidate, null)).toBeTrue();
+  expect(isReused(request, other, null)).toBeFalse();
+  expect(isReused(request, candidate, 90)).toBeFalse();
+  expect(isReused(readRequest(), candidate, null)).toBeFalse();
 });

@@ -33,10 +33,6 @@ export class ResponseReader {
    */
   push(bytes: Uint8Array): Uint8Array | null {
     if (bytes.length === 0 || this.fault !== null) return null;
-    if (this.complete) {
-      this.surplus = true;
-      return null;
-    }
     this.started = true;
     if (this.head !== null) return this.readBody(bytes);
     const rest = this.readHead(bytes);
@@ -82,7 +78,6 @@ export class ResponseReader {
     if (head.framing === "chunked") this.chunked = new ChunkedBody();
     else if (head.framing === "close") this.bodyLeft = Number.POSITIVE_INFINITY;
     else this.bodyLeft = head.framing;
-    this.complete = this.chunked === null && this.bodyLeft === 0;
   }
 
   private readBody(bytes: Uint8Array): Uint8Array | null {

@@ -177,6 +177,22 @@ describe("a key that fails", () => {
     expect(Array.from({ length: 20 }, () => take()!.key.name)).toContain("a");
   });
 
+  test("rests a second if the host names no time, and twice as long each time until it serves", () => {
+    const { take, clock } = slotsOf([key("a")]);
+    const rests = Array.from({ length: 3 }, () => {
+      const lease = take()!;
+      lease.limited("m", null);
+      const restMs = lease.restMs!;
+      clock.advance(restMs);
+      return restMs;
+    });
+    expect(rests).toEqual([1_000, 2_000, 4_000]);
+    take()!.served();
+    const lease = take()!;
+    lease.limited("m", null);
+    expect(lease.restMs).toBe(1_000);
+  });
+
   test("when all rest, the host rests until the first of them has", () => {
     const { take, clock } = slotsOf([key("a"), key("b")]);
     for (const ms of [30_000, 10_000]) take()!.limited("m", ms);

@@ -55,6 +55,18 @@ test("a pool is idle once no worker has a slot or wants one", () => {
   expect(pool.idle).toBeTrue();
 });
 
+test("if all workers lack slots, the one with more is asked for half of the difference, and the other for none", () => {
+  const recalled: string[] = [];
+  const pool = new SlotPool(4, 2, {
+    give: () => {},
+    recall: (worker, count) => recalled.push(`${count} of ${worker}`),
+  });
+  pool.requested(0, 4);
+  pool.requested(0, 1);
+  pool.requested(1, 4);
+  expect(recalled).toEqual(["2 of 0"]);
+});
+
 test("a worker that returns more than was recalled is not made to return the same again", () => {
   const recalled: string[] = [];
   const pool = new SlotPool(4, 2, {
