@@ -19,8 +19,9 @@ import { COUNTED_MS_PER_BYTE, read, type TestGateway, type TestGatewayOptions } 
  */
 const { startHost, openGateway } = openedPerTest();
 
-/** Four letters a token, as in code and prose; hosts report a little more, which is their framing. */
-const tokensOf = (bytes: number) => Math.ceil(bytes / 4);
+/** So many letters a token: four in code and prose, more where lines are indented far. Hosts' framing adds a little. */
+const tokensAt = (letters: number) => (bytes: number) => Math.ceil(bytes / letters);
+const tokensOf = tokensAt(4);
 const ANSWERS = { "chat.completions": chatText, responses: responsesText, messages: messagesText };
 
 /** A host that reports so many tokens for a prompt of so many bytes. */
@@ -40,6 +41,9 @@ function turnOf(surface: SurfaceName, turn: number, bytes: number): object {
   const all = [...earlier, { role: "user", content: "Go on." }];
   return requestOf(surface, surface === "responses" ? { input: all } : { messages: all });
 }
+
+/** The longest conversation of the table: 900 kB. */
+const MAX_TURNS = 200;
 
 const requestOf = (surface: SurfaceName, more: object) => ({
   model: "test/model",
@@ -69,32 +73,33 @@ async function refusalOf(gateway: TestGateway, surface: SurfaceName, body: objec
   return [error.code, error.message];
 }
 
-const CONVERSATIONS: [SurfaceName, boolean, number, number][] = [
-  ["chat.completions", true, 4_500, 128_000],
-  ["chat.completions", false, 450, 12_800],
-  ["responses", true, 450, 12_800],
-  ["messages", true, 450, 12_800],
+const CONVERSATIONS: [SurfaceName, boolean, number, number, number][] = [
+  ["chat.completions", true, 4_500, 4, 128_000],
+  ["chat.completions", true, 4_410, 7, 128_000],
+  ["chat.completions", false, 450, 4, 12_800],
+  ["responses", true, 450, 7, 12_800],
+  ["messages", true, 450, 4, 12_800],
 ];
 test.each(CONVERSATIONS)(
-  "%s, streamed %p, 200 turns of %d bytes, context %d: a count in ten turns at most; the first that does not fit is refused with its number",
-  async (surface, stream, bytes, contextLength) => {
+  "%s, streamed %p, turns of %d bytes with %d a token, context %d: a count in ten turns at most; the first that does not fit is refused with its number",
+  async (surface, stream, bytes, letters, contextLength) => {
+    const tokensOf = tokensAt(letters);
     const script = reporting(surface, stream, (length) => tokensOf(length) + 5);
     const options = { model: { contextLength }, promptTokens: tokensOf };
     const { host, gateway } = await opened(script, options, surface);
+    const tokensAtTurn = (turn: number) =>
+      tokensOf(JSON.stringify({ ...turnOf(surface, turn, bytes), stream }).length);
     for (let turn = 1; ; turn++) {
-      expect(turn).toBeLessThan(200);
-      const body = { ...turnOf(surface, turn, bytes), stream };
-      const [code, message] = await refusalOf(gateway, surface, body);
+      expect(turn).toBeLessThanOrEqual(MAX_TURNS);
+      const [code, message] = await refusalOf(gateway, surface, { ...turnOf(surface, turn, bytes), stream });
       if (code === 200) continue;
-      const tokens = tokensOf(JSON.stringify(body).length);
+      const tokens = tokensAtTurn(turn);
       expect(tokens).toBeGreaterThan(contextLength);
       expect([code, message]).toEqual([
         "context_too_long",
         expect.stringContaining(`${tokens} tokens > ${contextLength} maximum`),
       ]);
-      expect(tokensOf(JSON.stringify(turnOf(surface, turn - 1, bytes)).length)).toBeLessThanOrEqual(
-        contextLength,
-      );
+      expect(tokensAtTurn(turn - 1)).toBeLessThanOrEqual(contextLength);
       expect(host.requests).toHaveLength(turn - 1);
       expect(gateway.counted.length).toBeWithin(1, turn / 10);
       return;
