@@ -1,4 +1,4 @@
-import { joined } from "../surfaces/json/bytes.ts";
+import { freeMemory, joined } from "../surfaces/json/bytes.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 
 /**
@@ -59,7 +59,7 @@ async function readDeclared(
     at += value.length;
     if (value.length < LARGE_PART_BYTES) continue;
     // Each part has memory of its own, which would stay until the next collection: most of the body a second time.
-    (value.buffer as ArrayBuffer).transfer(0);
+    freeMemory(value);
     // Bun hands over all that a socket has, part by part, before it looks at any other.
     await new Promise<void>((next) => setImmediate(next));
   }

@@ -50,7 +50,7 @@ export function readBody(
 
 type ParsedBody = SearchedJson & Pick<GenerationRequest, "list">;
 
-/** A body that was read; `searched` is valid until the next one is. */
+/** A body that was read; `searched` is valid until the request is made of it, or the next body is read. */
 export type Body = Pick<GenerationRequest, "surface" | "body" | "model" | "stream" | "promptRetentions"> &
   ParsedBody;
 
@@ -58,6 +58,8 @@ export type Body = Pick<GenerationRequest, "surface" | "body" | "model" | "strea
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): GenerationRequest {
   const { surface, body, json, outline, list, model, stream } = read;
   const { models, provider, route, fallbacks } = json;
+  const size = sizeRequest(body.length, read, read.promptRetentions);
+  OUTLINE.letGo();
   return {
     surface,
     body,
@@ -69,7 +71,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     stream,
     maxOutputTokens,
     choices,
-    ...sizeRequest(body.length, read, read.promptRetentions),
+    ...size,
     overrides: { models, provider, route, fallbacks },
   };
 }

@@ -1,4 +1,4 @@
-import { copyInto, NO_BYTES } from "./bytes.ts";
+import { copyInto, freeMemory, NO_BYTES } from "./bytes.ts";
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -27,6 +27,7 @@ export class Outline {
   turns: number[] = [];
 
   begin(bytes: Uint8Array): void {
+    this.letGo();
     this.bytes = bytes;
     this.keptBytes = 0;
     this.copied = 0;
@@ -61,13 +62,15 @@ export class Outline {
     return -1;
   }
 
-  /** The outline, once all is passed; it is valid until the next `begin`. */
+  /** The outline, once all is passed; it is valid until `letGo`, or the next `begin`. */
   end(): Uint8Array {
     this.keepTo(this.bytes.length);
     this.bytes = NO_BYTES;
-    const outline = this.kept.subarray(0, this.keptBytes);
-    if (this.kept.length > MAX_KEPT_MEMORY) this.kept = new Uint8Array(FIRST_BYTES);
-    return outline;
+    return this.kept.subarray(0, this.keptBytes);
+  }
+
+  letGo(): void {
+    if (this.kept.length > MAX_KEPT_MEMORY) this.keepIn(new Uint8Array(FIRST_BYTES));
   }
 
   /** The closing quote of a text or name that is longer than a short one; -1 where it has none, or is broken. */
@@ -88,11 +91,16 @@ export class Outline {
     if (needed > this.kept.length) {
       const larger = new Uint8Array(Math.max(needed, Math.min(2 * needed, bytes.length)));
       copyInto(larger, 0, this.kept, 0, keptBytes);
-      this.kept = larger;
+      this.keepIn(larger);
     }
     copyInto(this.kept, keptBytes, bytes, copied, end);
     this.keptBytes = needed;
     this.copied = end;
+  }
+
+  private keepIn(memory: Uint8Array<ArrayBuffer>): void {
+    freeMemory(this.kept);
+    this.kept = memory;
   }
 }
 
