@@ -50,8 +50,8 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
       "idempotencyKey: paymentKey(id, `back:${entry}`) + newId('pay', this.deps.random),",
     ],
     "an answer that a later one has overtaken is written": [
-      "orderOf(payment).look === orderOf(asking).look;",
-      "payment.id === asking.id;",
+      "orderOf(payment).polls === orderOf(polled).polls;",
+      "payment.id === polled.id;",
     ],
     "a dispute that is won lifts the suspension for another one too": [
       ["if (await this.isDisputed(balance)) return;", "if (balance === null) return;"],

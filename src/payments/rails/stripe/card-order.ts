@@ -15,8 +15,8 @@ export interface CardOrder {
   readonly isAccepted: boolean;
   /** Why it is held, or what the operator noted when they accepted it. */
   readonly note: string | null;
-  /** How often Stripe was asked. What an earlier question was answered may be out of date, and is not written. */
-  readonly look: number;
+  /** How often Stripe was polled. The answer to an earlier poll may be out of date, so it is not written. */
+  readonly polls: number;
   /** Entries that it has made in the balance's credit. */
   readonly entries: number;
   /** What is being taken back, under the number of its entry. */
@@ -39,14 +39,21 @@ export interface CardSuspension {
 }
 
 export function orderOf({ order, state }: Pick<Payment, "order" | "state">): CardOrder {
-  const known: Partial<CardOrder> & Pick<CardOrder, "total" | "returnUrl"> = JSON.parse(order);
-  return { ...newOrder(known.total, known.returnUrl), isAccepted: WAS_ACCEPTED.has(state), ...known };
+  const { [STORED_POLLS]: polls = 0, ...known }: StoredOrder = JSON.parse(order);
+  return { ...newOrder(known.total, known.returnUrl), isAccepted: WAS_ACCEPTED.has(state), ...known, polls };
 }
 
 /** States of orders from before that was written down. */
 const WAS_ACCEPTED: ReadonlySet<string> = new Set(["credited", "disputed", "charged_back"]);
 
-export const orderText = (order: CardOrder): string => JSON.stringify(order);
+export const orderText = ({ polls, ...order }: CardOrder): string =>
+  JSON.stringify({ ...order, [STORED_POLLS]: polls });
+
+/** The name of `polls` in stored orders. */
+const STORED_POLLS = "look";
+
+type StoredOrder = Partial<CardOrder> &
+  Pick<CardOrder, "total" | "returnUrl"> & { readonly [STORED_POLLS]?: number };
 
 export const newOrder = (total: Cents, returnUrl: string): CardOrder => ({
   total,
@@ -54,7 +61,7 @@ export const newOrder = (total: Cents, returnUrl: string): CardOrder => ({
   session: null,
   isAccepted: false,
   note: null,
-  look: 0,
+  polls: 0,
   entries: 0,
   back: null,
   returning: null,

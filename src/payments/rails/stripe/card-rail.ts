@@ -20,7 +20,7 @@ import type { Concern, SentEvent } from "./webhook.ts";
 /** Card payments: has Stripe take the money, and does with the balance what Stripe says became of it. */
 export class CardRail implements WatchedRail {
   readonly name = "card";
-  private looking = 0;
+  private polling = 0;
   private ordering = 0;
   private nextEventsAt: EpochMs = epochMs(0);
   /** Events from before then were asked for; null at the start. */
@@ -90,26 +90,26 @@ export class CardRail implements WatchedRail {
   }
 
   /**
-   * Notes that Stripe has news of a payment, durably; what it is, is looked up afterwards.
+   * Schedules a poll of the payment, durably, and polls it at once unless too many polls are running.
    */
   private async handleEvent(id: PaymentId): Promise<void> {
     const { store, clock, onFault } = this.deps;
     // Another gateway's, perhaps, with the same account at Stripe.
     if ((await store.find(id))?.rail !== "card") return;
     const payment = await store.change(id, (present) => dueAt(present, clock.now()));
-    if (this.looking < MAX_POLLS) {
-      this.looking += 1;
+    if (this.polling < MAX_POLLS) {
+      this.polling += 1;
       void this.poll(payment)
         .catch(onFault)
         .finally(() => {
-          this.looking -= 1;
+          this.polling -= 1;
         });
     }
   }
 
   /**
    * Checks an event and notes whom it concerns; null where Stripe has not signed it. A payment that the event
-   * does not name is looked up at Stripe.
+   * does not name is read from Stripe.
    */
   async event(sent: SentEvent): Promise<{ readonly received: true } | null> {
     const { api, clock } = this.deps;
@@ -176,9 +176,9 @@ export class CardRail implements WatchedRail {
   private async pollForOperator(payment: Payment): Promise<Payment> {
     let seen = payment;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const pollNumber = orderOf(seen).look;
+      const pollNumber = orderOf(seen).polls;
       seen = await this.poll(seen);
-      if (orderOf(seen).look === pollNumber + 1) break;
+      if (orderOf(seen).polls === pollNumber + 1) break;
     }
     return seen;
   }
@@ -363,14 +363,14 @@ const isRefundable = (payment: Payment): boolean => {
   return isHere && payment.transaction !== null && back === null && returning === null;
 };
 
-/** To be looked at then. Who has asked Stripe before has not been answered with what is new. */
+/** Due at that time. Counting the poll discards the answers to polls that are already running. */
 const dueAt = (payment: Payment, nextPollAt: EpochMs | null): PaymentChange => {
   const order = orderOf(payment);
-  return { nextPollAt, order: orderText({ ...order, look: order.look + 1 }) };
+  return { nextPollAt, order: orderText({ ...order, polls: order.polls + 1 }) };
 };
 
-const isLatest = (payment: Payment, asking: Payment): boolean =>
-  orderOf(payment).look === orderOf(asking).look;
+const isLatest = (payment: Payment, polled: Payment): boolean =>
+  orderOf(payment).polls === orderOf(polled).polls;
 
 export type CardDecision = Awaited<ReturnType<CardRail["refund"]>> | "not held" | "worth unknown";
 
@@ -419,13 +419,13 @@ const OPENED_WITHIN_MS = 30 * 60_000;
 /** At a time, of everybody: Stripe takes a hundred calls a second. */
 const MAX_ORDERS = 16;
 const RETRY_S = 5;
-/** That events have started; of more, the watch looks. */
+/** Polls that events have started at once; the watch makes the others. */
 const MAX_POLLS = 16;
 /** Between questions for events; each goes back as far beyond the one before, because events are listed late. */
 const EVENTS_EVERY_MS = 10 * 60_000;
 /** At the start: as long as Stripe repeats an event. */
 const FIRST_EVENTS_MS = 3 * 24 * 60 * 60_000;
-/** Between looks at an open page whose events do not come. */
+/** Between polls of an open page whose events do not come. */
 const POLL_MS = 60_000;
 /** Each time, somebody else has asked Stripe at the same moment. */
 const MAX_TRIES = 5;
