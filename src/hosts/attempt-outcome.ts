@@ -1,5 +1,5 @@
 import type { Model } from "../catalog/catalog.ts";
-import type { HostFaultKind } from "../ledger/receipt.ts";
+import type { HostFaultKind, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { HostError, ReadReply, StreamJudge, Usage } from "../surfaces/surface.ts";
@@ -14,7 +14,7 @@ export type HostAttemptOutcome =
   | Declined
   | Rejected
   | HostFailure
-  | { readonly kind: "abandoned" | "outrun"; readonly message: string };
+  | { readonly kind: "abandoned" | typeof LOST_HEDGE; readonly message: string };
 
 export interface HostFailure {
   readonly kind: "refused" | "unreachable" | "silent";

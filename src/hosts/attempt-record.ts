@@ -1,4 +1,4 @@
-import type { AttemptRecord } from "../ledger/receipt.ts";
+import { type AttemptRecord, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Observation } from "../routing/health.ts";
 import type { BalanceId } from "../units/id.ts";
@@ -47,7 +47,7 @@ export function observationOf(
     case "declined":
     case "rejected":
     case "abandoned":
-    case "outrun":
+    case LOST_HEDGE:
       return { kind: "nothing" };
     default: {
       if (outcome.hasOtherKey === true) return { kind: "nothing" };

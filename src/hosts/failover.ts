@@ -1,5 +1,5 @@
 import type { Model } from "../catalog/catalog.ts";
-import type { AttemptRecord } from "../ledger/receipt.ts";
+import { type AttemptRecord, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routeOf, unhanded } from "../routing/handed-fallbacks.ts";
 import type { Health, Observation } from "../routing/health.ts";
@@ -174,7 +174,7 @@ class Failover {
       }
     } catch (error) {
       // A bug of ours: no host may go on working for nobody.
-      this.leave("outrun");
+      this.leave(LOST_HEDGE);
       throw error;
     }
   }
@@ -434,7 +434,7 @@ class Failover {
   }
 
   private end(outcome: FinalOutcome): FailoverOutcome {
-    this.leave(outcome.kind === "abandoned" ? "abandoned" : "outrun");
+    this.leave(outcome.kind === "abandoned" ? "abandoned" : LOST_HEDGE);
     return Object.assign(outcome, { tries: this.tries.flat() });
   }
 
@@ -443,7 +443,7 @@ class Failover {
   }
 
   /** Leaves whatever host is still being asked. */
-  private leave(why: "abandoned" | "outrun"): void {
+  private leave(why: "abandoned" | typeof LOST_HEDGE): void {
     for (const running of this.running) {
       running.limit.end(why);
       this.note(running, running.limit.outcome());

@@ -1,3 +1,4 @@
+import { LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Deadline, Deadlines } from "../units/deadlines.ts";
 import type { HostExchange } from "./transport.ts";
@@ -73,6 +74,6 @@ export class TimeLimit implements Deadline {
   }
 }
 
-type Why = "silent" | "abandoned" | "outrun";
+type Why = "silent" | "abandoned" | typeof LOST_HEDGE;
 
-const WORDS = { abandoned: "the client left", outrun: "another host was faster" };
+const WORDS = { abandoned: "the client left", [LOST_HEDGE]: "another host was faster" };

@@ -220,14 +220,17 @@ function writesOf(
 const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;
 const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * 10) / 10);
 
+/** The outcome of an attempt whose request another host answered first, as receipts have it. */
+export const LOST_HEDGE = "outrun";
+
 /** One host tried, as the receipt lists it. */
 export interface AttemptRecord {
   readonly host: string;
   readonly model: string;
   /**
-   * `opened` and `answered` served; `declined` is a refusal for policy reasons, without content; `rejected` is the host's verdict on the request itself; `refused` (an
-   * error status or event), `unreachable` and `silent` are the host's failures; `abandoned` means that the
-   * client left, `outrun` that another host, which got the request as well, was faster.
+   * `opened` and `answered` served; `declined` is a refusal for policy reasons, without content; `rejected` is the host's
+   * verdict on the request itself; `refused` (an error status or event), `unreachable` and `silent` are the host's failures;
+   * `abandoned` means that the client left.
    */
   readonly outcome:
     | "opened"
@@ -238,7 +241,7 @@ export interface AttemptRecord {
     | "unreachable"
     | "silent"
     | "abandoned"
-    | "outrun";
+    | typeof LOST_HEDGE;
   readonly ms: number;
   /** What the host said or did, for people; null when it served. */
   readonly detail: string | null;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { LOST_HEDGE } from "../../src/ledger/receipt.ts";
 import { silence, sse } from "../fakes/behaviours.ts";
 import { hostRow } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -30,7 +31,7 @@ test("the host that was asked as well and was slower is left, and not charged fo
   const receipt = hedged.receipt(answer);
   expect(
     receipt.attempts.map(({ host: id, outcome }: { host: string; outcome: string }) => `${id} ${outcome}`),
-  ).toEqual(["slow outrun", "fast opened"]);
+  ).toEqual([`slow ${LOST_HEDGE}`, "fast opened"]);
   expect(receipt).toMatchObject({ state: "settled", host: "fast" });
 
   const plain = await alone.send("chat.completions", body);

@@ -1,3 +1,4 @@
+import { LOST_HEDGE } from "../../ledger/receipt.ts";
 import { FAILED_STATES } from "../../ledger/record.ts";
 
 /**
@@ -221,7 +222,7 @@ const newGroup = (): Group => ({
 const FAILURES = new Set<string>(FAILED_STATES);
 
 /** A refusal, what a host thinks of a request, a client that leaves and a faster host say nothing about the host. */
-const SILENT_ON_THE_HOST = new Set(["declined", "rejected", "abandoned", "outrun"]);
+const SILENT_ON_THE_HOST = new Set(["declined", "rejected", "abandoned", LOST_HEDGE]);
 
 function addAttempt(hosts: Map<string, { attempts: number; failed: number }>, attempt: AttemptBody): void {
   if (SILENT_ON_THE_HOST.has(attempt.outcome)) return;
