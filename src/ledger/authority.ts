@@ -34,7 +34,7 @@ export interface Statement {
   /** As the ledger knows it; what a balance was credited, the Authority knows better. */
   readonly limit: NanoUsd;
   /** The latest inquiry about the counter that this ledger had received: see `Grant`. */
-  readonly heard: number;
+  readonly answeredInquiry: number;
   /** If what is needed is short: the inquiry that is waited for, and started if nobody has started it; or 0. */
   readonly inquiry: number;
   /**
@@ -81,12 +81,12 @@ export interface Inquiry {
  * by force.
  */
 export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
-  const { number, used, requested, heard, counter, ledger, retires } = statement;
+  const { number, used, requested, answeredInquiry, counter, ledger, retires } = statement;
   if (number <= known.number) return known;
   if (used > known.granted) {
     assert(isValueCounter(counter), `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
     // The counter was retired since this was stated.
-    return retires ? { ...NOTHING_GRANTED, number, heard } : known;
+    return retires ? { ...NOTHING_GRANTED, number, answeredInquiry } : known;
   }
   const free = limit - elsewhere;
   const granted = (
@@ -94,7 +94,7 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
       ? Math.max(requested, used)
       : Math.max(known.granted, Math.min(requested, free))
   ) as NanoUsd;
-  return { granted, used, number, heard };
+  return { granted, used, number, answeredInquiry };
 }
 
 /**
@@ -120,10 +120,10 @@ export interface Standing {
   /** As it was last stated. */
   readonly used: NanoUsd;
   readonly number: number;
-  readonly heard: number;
+  readonly answeredInquiry: number;
 }
 
-export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0, heard: 0 };
+export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0, answeredInquiry: 0 };
 
 /** A counter as the books of all have it, and where the ledger stands that states something of it. */
 export interface SharedCounter {

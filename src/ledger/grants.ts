@@ -324,7 +324,7 @@ export class Grants {
       needed: needed as NanoUsd,
       requested: requested as NanoUsd,
       limit: negotiation.limit,
-      heard: negotiation.inquiry,
+      answeredInquiry: negotiation.inquiry,
       inquiry: negotiation.awaited,
       ...(retiring === null ? {} : { retires: true }),
     });

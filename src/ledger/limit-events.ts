@@ -8,7 +8,7 @@ import { budgetOfSubject, type CounterId, isValueCounter } from "./counter.ts";
 /** A limit that charges are counted against, as its counter names it. */
 export interface CountedLimit {
   readonly kind: "day" | "month" | "budget" | "run";
-  /** The lineage of a key, the id of a budget, or the name of a run. */
+  /** The rotation id of a key, the id of a budget, or the name of a run. */
   readonly subject: string;
   /** A budget's window; a run's start. */
   readonly period: string;

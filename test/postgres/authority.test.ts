@@ -85,7 +85,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
         needed: at + random.below(200),
         requested: at + random.below(400),
         limit: 600 + random.below(400),
-        heard: random.below(number),
+        answeredInquiry: random.below(number),
         inquiry: random.below(number),
       });
       const grant = await authority.settle(stated);
@@ -162,7 +162,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
       expect({ ...(await short(authority, 1, 0)) }).toMatchObject({ open: 1_000, spare: 0, inquiry: 0 });
       expect({ ...(await short(authority, 2, 1)) }).toMatchObject({ inquiry: 1, answered: 0 });
       await authority.settle(
-        statement("n0", { number: 3, used: 700, requested: 700, limit: 1_000, heard: 1 }),
+        statement("n0", { number: 3, used: 700, requested: 700, limit: 1_000, answeredInquiry: 1 }),
       );
       expect({ ...(await short(authority, 3, 1)) }).toMatchObject({ granted: 300, answered: 1, open: 700 });
     });
@@ -244,7 +244,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   }
 });
 
-const NOTHING_RECEIVED = { heard: 0, inquiry: 0 };
+const NOTHING_RECEIVED = { answeredInquiry: 0, inquiry: 0 };
 
 function statement(ledger: string, more: Partial<Record<keyof Statement, unknown>>): Statement {
   return {

@@ -73,7 +73,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
       used: 0,
       needed: 0,
       limit: 1_000,
-      heard: 0,
+      answeredInquiry: 0,
       inquiry: 0,
     };
     await authority.settle({ ...body, ledger: "n0", requested: 900 } as Statement);

@@ -33,7 +33,7 @@ export type SendInquiries = (counter: CounterId, asker: string, inquiry: number)
 
 /** The Authority over a map: what the simulator runs, and what the one on PostgreSQL is measured by. */
 export class MemoryAuthority implements Authority, FleetAuthority {
-  /** Of balances: what was credited, less what was taken back. */
+  /** For balances: what was credited, less what was taken back. */
   private readonly credited = new Map<CounterId, NanoUsd>();
   /** What was taken back, by idempotency key. */
   private readonly debits = new Map<string, NanoUsd>();
@@ -84,11 +84,11 @@ export class MemoryAuthority implements Authority, FleetAuthority {
     const inquiry = Math.max(this.inquiries.get(counter) ?? 0, short ? awaited : 0);
     this.inquiries.set(counter, inquiry);
     let [spare, open, answered] = [0, 0, inquiry];
-    for (const [name, { granted, used, heard, closed }] of standings) {
+    for (const [name, { granted, used, answeredInquiry, closed }] of standings) {
       if (!short || closed || granted === 0 || name === epochName(ledger, epoch)) continue;
       spare += granted - used;
       open += granted;
-      answered = Math.min(answered, heard);
+      answered = Math.min(answered, answeredInquiry);
     }
     if (spare > 0 || answered < awaited) this.recall(counter, ledger, inquiry);
     return { spare: spare as NanoUsd, open: open as NanoUsd, inquiry, answered };

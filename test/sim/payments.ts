@@ -61,7 +61,7 @@ class PaymentWorld {
   private readonly signed = new Map<string, SignedPayment>();
   private readonly spent = new Map<BalanceId, number>();
   private life = { over: true, end() {} };
-  /** Of two gateways on one store. */
+  /** One for each of two gateways on one store. */
   private rails: X402Rail[] = [];
   private card!: CardRail;
   private readonly stripe: SimulatedStripe;
@@ -315,10 +315,10 @@ class PaymentWorld {
           credited: number;
           lost: number;
           reason: string | null;
-          look_at: number | null;
+          nextPollAt: number | null;
         },
         []
-      >("SELECT * FROM payments")
+      >('SELECT *, look_at AS "nextPollAt" FROM payments')
       .all();
     const moved = this.chain.moved();
     const sentByPayers = this.chain.byPayers();
@@ -329,7 +329,7 @@ class PaymentWorld {
     let takenBack = 0;
     let byPayers = 0;
     for (const row of rows) {
-      check(row.look_at === null, `${row.external} is ${row.state} and never became final`);
+      check(row.nextPollAt === null, `${row.external} is ${row.state} and never became final`);
       const isCard = row.rail === "card";
       const kept = isCard ? this.stripe.kept(row.id, row.amount) : (moved.get(row.external) ?? 0);
       check(isCard || kept === 0 || kept === row.amount, `${row.external} moved ${kept}`);

@@ -6,7 +6,7 @@ import { ManualClock } from "../fakes/clock.ts";
 
 /** Three nodes whose messages go through `exchange`; each holds its own amount of every counter. */
 const HELD = { a: 1, b: 20, c: 300 } as const;
-/** Of every counter but one, of which nothing was granted. */
+/** Granted on every counter except one, which has no grants. */
 const GRANTED = { a: 10, b: 100, c: 1_000 } as const;
 const UNUSED = "balance:unused";
 type NodeName = keyof typeof HELD;

@@ -116,7 +116,7 @@ const statement = (ledger: string, more: Partial<Statement> = {}): Statement =>
     needed: 0,
     requested: 10,
     limit: 100,
-    heard: 0,
+    answeredInquiry: 0,
     inquiry: 0,
     ...more,
   }) as Statement;

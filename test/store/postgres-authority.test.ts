@@ -18,7 +18,7 @@ const statement = (counter: number, number: number): Statement => ({
   needed: ZERO_USD,
   requested: ZERO_USD,
   limit: ZERO_USD,
-  heard: 0,
+  answeredInquiry: 0,
   inquiry: 0,
 });
 

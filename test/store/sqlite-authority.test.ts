@@ -63,7 +63,7 @@ const statement = (ledger: string, more: Partial<Record<keyof Statement, unknown
     used: 0,
     needed: 0,
     limit: 1_000,
-    heard: 0,
+    answeredInquiry: 0,
     inquiry: 0,
     ...more,
   }) as Statement;
@@ -98,7 +98,7 @@ test("says the same as the Authority in memory, whatever is stated in whatever o
       needed: at + random.below(200),
       requested: at + random.below(400),
       limit: 600 + random.below(400),
-      heard: random.below(latest + 1),
+      answeredInquiry: random.below(latest + 1),
       inquiry: latest + random.below(3),
     });
     const grant = settle(name, stated);
@@ -250,7 +250,7 @@ test("who runs short asks the others for what they do not use, and those that mi
   });
   expect(calls).toEqual([`n1 ${CAP} 1`]);
   expect([authority.inquiries("n0"), authority.inquiries("n1")]).toMatchObject([[{ inquiry: 1 }], []]);
-  settle("n0", { number: 2, used: 700, requested: 700, heard: 1 });
+  settle("n0", { number: 2, used: 700, requested: 700, answeredInquiry: 1 });
   expect(authority.inquiries("n0")).toEqual([]);
   expect(settle("n1", { number: 2, needed: 500, requested: 500, inquiry: 1 })).toMatchObject({
     granted: 300,

@@ -54,7 +54,7 @@ export interface Balance {
   /** Below so much credit its owner is notified; null: below what the operator says. */
   readonly lowCredit: NanoUsd | null;
   readonly createdAt: EpochMs;
-  /** Lineage of the key made at set-up, the only one that may claim; null where no set-up made the balance. */
+  /** Rotation id of the key made at set-up, the only one that may claim; null where no set-up made the balance. */
   readonly setUpKey: KeyId | null;
   /** When both of its secrets were shown to be saved; null: nobody has shown that. */
   readonly secretsSavedAt: EpochMs | null;

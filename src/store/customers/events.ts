@@ -8,7 +8,8 @@ import type { EpochMs } from "../../units/clock.ts";
 import { isOfCharges } from "../../units/event-kinds.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import { type Batch, behind, type Database, type SqlPart, sql } from "../database/database.ts";
+import { type Batch, behind, type Database, type SqlPart, sql, verbatim } from "../database/database.ts";
+import { ROTATION_ID } from "../schema/column-names.ts";
 
 /**
  * Records events, in the transaction of what they are about: once each, for the endpoints that take them and for an
@@ -68,7 +69,7 @@ export function chargedCounters(
       k.id AS "keyId", k.name AS "keyName", b.name AS "budgetName", b.per AS "perTag"
     FROM ${db.table(rows, COLUMNS)} r JOIN counters c ON c.id = r.id
       LEFT JOIN keys k ON r.kind IN ('day', 'month') AND k.id = (SELECT id FROM keys
-        WHERE lineage = r.subject AND state <> 'revoked' ORDER BY created_at DESC, id DESC LIMIT 1)
+        WHERE ${verbatim(ROTATION_ID)} = r.subject AND state <> 'revoked' ORDER BY created_at DESC, id DESC LIMIT 1)
       LEFT JOIN budgets b ON r.kind = 'budget' AND b.id = r.subject AND b.period = r.period
         AND (b.per IS NOT NULL) = (r.of_value = 1)
       LEFT JOIN runs x ON r.kind = 'run' AND x.balance_id = r.balance AND x.name = r.subject

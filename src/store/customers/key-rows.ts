@@ -1,9 +1,10 @@
 import type { Balance, Key } from "../../customers/keys/key.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import { sql } from "../database/database.ts";
+import { sql, verbatim } from "../database/database.ts";
+import { ROTATION_ID } from "../schema/column-names.ts";
 
 /** A key's columns, under the names of its members. */
-export const KEY = sql`id, hash, prefix, name, balance_id AS "balanceId", lineage AS "rotationId", root,
+export const KEY = sql`id, hash, prefix, name, balance_id AS "balanceId", ${verbatim(ROTATION_ID)} AS "rotationId", root,
   state, created_at AS "createdAt", expires_at AS "expiresAt", rpm_limit AS "rpmLimit", tpm_limit AS "tpmLimit",
   daily_limit AS "dailyLimit", monthly_limit AS "monthlyLimit", allowed_models AS "allowedModels", budgets,
   price_list AS "priceList", policy`;
@@ -30,7 +31,7 @@ export const rowOf = (key: Key) => ({
   hash: key.hash,
   prefix: key.prefix,
   balance_id: key.balanceId,
-  lineage: key.rotationId,
+  [ROTATION_ID]: key.rotationId,
   root: key.root,
   created_at: key.createdAt,
   ...changeable(key),

@@ -44,8 +44,10 @@ import {
   sql,
   touch,
   type VersionedRow,
+  verbatim,
 } from "../database/database.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../nodes/changes.ts";
+import { ROTATION_ID } from "../schema/column-names.ts";
 import { logging } from "./change-log.ts";
 import { recording } from "./events.ts";
 import {
@@ -110,7 +112,7 @@ export class SqlKeyStore implements KeyStore {
     return firstKey(
       await this.db.read<KeyRow>`
         SELECT ${KEY} FROM keys WHERE state = 'active'
-          AND (balance_id, lineage) IN (SELECT balance_id, lineage FROM keys WHERE id = ${id} AND state = 'rotated')`,
+          AND (balance_id, ${verbatim(ROTATION_ID)}) IN (SELECT balance_id, ${verbatim(ROTATION_ID)} FROM keys WHERE id = ${id} AND state = 'rotated')`,
     );
   }
 
@@ -183,13 +185,16 @@ export class SqlKeyStore implements KeyStore {
     const { balanceId, rotationId } = await this.presentKey(id);
     return this.db.change<ChangedKey | Refusal>(balanceId, async () => {
       const present = await this.withBudgets(balanceId);
-      const siblings = await this.countKeys(balanceId, sql`lineage = ${rotationId} AND ${live(now)}`);
+      const siblings = await this.countKeys(
+        balanceId,
+        sql`${verbatim(ROTATION_ID)} = ${rotationId} AND ${live(now)}`,
+      );
       const before = await this.presentKey(id);
       const { decided, most } = await this.decidedByKeys(present.row, now, (_, recentKeys) =>
         decide(before, present, siblings, recentKeys),
       );
       if (refused(decided)) return { result: decided };
-      const others = sql`balance_id = ${balanceId} AND lineage = ${rotationId} AND id <> ${id} AND state <> 'revoked'`;
+      const others = sql`balance_id = ${balanceId} AND ${verbatim(ROTATION_ID)} = ${rotationId} AND id <> ${id} AND state <> 'revoked'`;
       const ended = decided.endsSiblings
         ? (await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE ${others}`).map(revokedFromRow)
         : [];

@@ -11,8 +11,9 @@ import { type CounterId, servingCounters } from "../../ledger/counter.ts";
 import { type Clock, DAY_MS, type EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { Rounds } from "../../units/rounds.ts";
-import { changes, type Database, finds, type SqlPart, sql } from "../database/database.ts";
+import { changes, type Database, finds, type SqlPart, sql, verbatim } from "../database/database.ts";
 import { changeOfKey } from "../nodes/changes.ts";
+import { ROTATION_ID } from "../schema/column-names.ts";
 
 /** Removes some balances and keys that nobody used, with few statements that each read a bounded number of rows. */
 export async function removeUnusedKeys(
@@ -48,7 +49,7 @@ export async function removeUnusedKeys(
       before,
     );
     const keys = await db.read<RemovedKey>`
-      SELECT hash, balance_id AS "balanceId", lineage AS "rotationId" FROM keys
+      SELECT hash, balance_id AS "balanceId", ${verbatim(ROTATION_ID)} AS "rotationId" FROM keys
       WHERE balance_id IN ${gone} OR id IN (${endedKeys})`;
     if (keys.length + balances.length === 0) return { result: { balances, keys, next } };
     const versions = rows.map(({ id, version }) => ({ id, version }));
@@ -157,11 +158,11 @@ async function servedElsewhere(
   balances: readonly OwnedBalance[],
   now: EpochMs,
 ): Promise<Set<BalanceId>> {
-  const chains = await db.read<{ balance_id: BalanceId; lineage: KeyId }>`
-    SELECT DISTINCT balance_id, lineage FROM keys WHERE balance_id IN ${db.among(balances.map(({ id }) => id))}`;
+  const chains = await db.read<{ balance_id: BalanceId; rotationId: KeyId }>`
+    SELECT DISTINCT balance_id, ${verbatim(ROTATION_ID)} AS "rotationId" FROM keys WHERE balance_id IN ${db.among(balances.map(({ id }) => id))}`;
   const counters = new Map<CounterId, BalanceId>();
   for (const { id, account_id } of balances) {
-    const own = chains.filter(({ balance_id }) => balance_id === id).map(({ lineage }) => lineage);
+    const own = chains.filter(({ balance_id }) => balance_id === id).map(({ rotationId }) => rotationId);
     for (const counter of servingCounters(id, account_id, own, now)) counters.set(counter, id);
   }
   const rows = await db.read<{ counter: CounterId }>`

@@ -21,6 +21,7 @@ import { type Postgres, URGENT } from "../database/postgres.ts";
 import { PostgresDatabase, rowsOf } from "../database/postgres-database.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { BatchQueue } from "../nodes/batch-queue.ts";
+import { ANSWERED_INQUIRY, ROTATION_ID } from "../schema/column-names.ts";
 
 /**
  * The Authority on a database: what one node states together is decided in one transaction, which locks the counters in
@@ -39,7 +40,7 @@ function settling(db: Database, now: SqlPart, statements: readonly Statement[]):
       sql`INSERT INTO counters (id) SELECT value FROM ${all} AS asked WHERE true ORDER BY value
         ON CONFLICT (id) DO NOTHING`,
       sql`SELECT id, credited, spent, reserved, inquiries FROM counters WHERE id IN ${all} ORDER BY id ${db.forUpdate}`,
-      sql`SELECT counter, granted, shipped, used, number, coalesce(heard, 0) AS heard FROM grants
+      sql`SELECT counter, granted, shipped, used, number, coalesce(${ANSWERED}, 0) AS "answeredInquiry" FROM grants
         WHERE node = ${node} AND counter IN ${all}`,
       ...query,
     ],
@@ -76,7 +77,7 @@ function askingOthers(
   return {
     query: [
       sql`SELECT counter, CAST(sum(granted - used) AS BIGINT) AS spare, CAST(sum(granted - shipped) AS BIGINT) AS open,
-          min(CASE WHEN granted > shipped THEN coalesce(heard, 0) END) AS heard
+          min(CASE WHEN granted > shipped THEN coalesce(${ANSWERED}, 0) END) AS "answeredInquiry"
         FROM grants WHERE counter IN ${db.among(short.map(({ counter }) => counter))}
           AND node <> ${statements[0]!.ledger} AND ${isAlive} GROUP BY counter`,
     ],
@@ -107,7 +108,7 @@ const retiring = (db: Database, node: string, counters: readonly CounterId[]): S
 /** The inquiries since then after what this node was granted, which it has not answered. */
 const openInquiries = (node: string, since: SqlPart): SqlPart => sql`
   SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON grants.counter = counters.id
-  WHERE inquired_at > ${since} AND node = ${node} AND granted > shipped AND coalesce(heard, 0) < inquiries
+  WHERE inquired_at > ${since} AND node = ${node} AND granted > shipped AND coalesce(${ANSWERED}, 0) < inquiries
   LIMIT ${MAX_LATE}`;
 
 /** Releases what the node was granted. */
@@ -163,14 +164,17 @@ function writing(
   const moved = counters.filter(({ standing, standingBefore }) => standing !== standingBefore);
   const isRetired = ({ standing }: LockedCounter) => standing === NOTHING_GRANTED;
   const retired = moved.filter(isRetired).map(({ id }) => id);
-  const stated = moved.filter((one) => !isRetired(one)).map(({ id, standing }) => ({ id, ...standing }));
+  const stated = moved
+    .filter((one) => !isRetired(one))
+    .map(({ id, standing: { answeredInquiry, ...rest } }) => ({ id, ...rest, answered: answeredInquiry }));
   const changed = counters
     .filter((one) => one.reserved !== one.reservedBefore || one.inquiries !== one.inquiriesBefore)
     .map(({ id, reserved, inquiries }) => ({ id, reserved, inquiries }));
-  const writingGrants = sql`INSERT INTO grants (node, counter, granted, used, number, heard)
-    SELECT ${node}, id, granted, used, number, heard FROM ${db.table(stated, GRANT_COLUMNS)} AS stated WHERE true
+  const writingGrants = sql`INSERT INTO grants (node, counter, granted, used, number, ${ANSWERED})
+    SELECT ${node}, id, granted, used, number, answered FROM ${db.table(stated, GRANT_COLUMNS)} AS stated WHERE true
     ON CONFLICT (node, counter) DO UPDATE
-    SET granted = excluded.granted, used = excluded.used, number = excluded.number, heard = excluded.heard`;
+    SET granted = excluded.granted, used = excluded.used, number = excluded.number,
+      ${ANSWERED} = excluded.${ANSWERED}`;
   const writingCounters = sql`UPDATE counters SET reserved = changed.reserved, inquiries = changed.inquiries,
       inquired_at = CASE WHEN counters.inquiries < changed.inquiries THEN ${now} ELSE inquired_at END
     FROM ${db.table(changed, COUNTER_COLUMNS)} AS changed WHERE counters.id = changed.id`;
@@ -183,12 +187,13 @@ function writing(
   ];
 }
 
+const ANSWERED = verbatim(ANSWERED_INQUIRY);
 const GRANT_COLUMNS = {
   id: "TEXT",
   granted: "BIGINT",
   used: "BIGINT",
   number: "BIGINT",
-  heard: "BIGINT",
+  answered: "BIGINT",
 } as const;
 const COUNTER_COLUMNS = { id: "TEXT", reserved: "BIGINT", inquiries: "BIGINT" } as const;
 
@@ -199,8 +204,8 @@ function othersFrom(rows: readonly OthersRow[], short: readonly ShortCounter[]):
     short.flatMap(({ counter, inquiry }) => {
       const row = found.get(counter);
       if (row === undefined) return [];
-      const { spare, open, heard } = row;
-      return [[counter, { spare, open, answered: Math.min(inquiry, heard ?? inquiry) }] as const];
+      const { spare, open, answeredInquiry } = row;
+      return [[counter, { spare, open, answered: Math.min(inquiry, answeredInquiry ?? inquiry) }] as const];
     }),
   );
 }
@@ -217,7 +222,7 @@ interface OthersRow {
   readonly spare: NanoUsd;
   readonly open: NanoUsd;
   /** Null where nobody has anything open. */
-  readonly heard: number | null;
+  readonly answeredInquiry: number | null;
 }
 
 /**
@@ -295,9 +300,9 @@ function limitsOfKind(db: Database, kind: LimitKind, subjects: readonly string[]
     case "month":
     case "rpm":
     case "tpm":
-      return sql`SELECT '${verbatim(kind)}' AS kind, lineage AS subject, '' AS period,
+      return sql`SELECT '${verbatim(kind)}' AS kind, ${verbatim(ROTATION_ID)} AS subject, '' AS period,
         ${verbatim(KEY_LIMITS[kind])} AS amount
-        FROM keys WHERE lineage IN ${db.among(subjects)} AND state <> 'revoked'`;
+        FROM keys WHERE ${verbatim(ROTATION_ID)} IN ${db.among(subjects)} AND state <> 'revoked'`;
     case "budget":
       return sql`SELECT 'budget' AS kind, id AS subject,
         period || CASE WHEN per IS NULL THEN '' ELSE ${OF_VALUES} END AS period, cap AS amount

@@ -73,7 +73,7 @@ export interface KeeperHello {
  * What a keeper and a node say to each other: JSON, behind its length in four bytes. Both are of one build, but
  * a build may be replaced while an older process still runs; so the keeper begins by naming its version.
  */
-export const KEEPER_PROTOCOL = 8;
+export const KEEPER_PROTOCOL = 9;
 
 export function frameOf(message: unknown): Buffer {
   const body = Buffer.from(JSON.stringify(message));

@@ -43,11 +43,12 @@ import {
 } from "../database/database.ts";
 import { cancellingClaims, enteringCredit, hasRoom } from "../ledger/credits.ts";
 import { AUDIT_MS } from "../ledger/sql-ledger-store.ts";
+import { NEXT_POLL_AT } from "../schema/column-names.ts";
 
 /** A payment's columns, under the names of its members. */
 const PAYMENT = sql`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,
   "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost, should_be AS "shouldBe", gas, wasted_at AS "wastedAt",
-  created_at AS "createdAt", changed_at AS "changedAt", look_at AS "nextPollAt"`;
+  created_at AS "createdAt", changed_at AS "changedAt", ${verbatim(NEXT_POLL_AT)} AS "nextPollAt"`;
 
 type PaymentRow = Omit<Payment, "isInline"> & { readonly isInline: 0 | 1 };
 
@@ -75,7 +76,7 @@ const rowOf = (payment: Payment) => ({
   wasted_at: payment.wastedAt,
   created_at: payment.createdAt,
   changed_at: payment.changedAt,
-  look_at: payment.nextPollAt,
+  [NEXT_POLL_AT]: payment.nextPollAt,
 });
 
 /** States that count against no limit, as SQL lists them. */
@@ -137,7 +138,7 @@ function listed(states: readonly PaymentState[]): string {
 
 /**
  * Payments, next to the credits that they become. Payments into one balance, and of one payer where these are counted,
- * are added one after another; of several gateways that look at one payment, each decides on what the other has
+ * are added one after another; if several gateways poll one payment, each decides on what the other has
  * written.
  */
 export class SqlPaymentStore implements PaymentStore, PaymentAudit {
@@ -236,7 +237,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       ) AS lines GROUP BY payment, balance_id
       HAVING sum(credited) <> sum(entered) AND max(debited_at) < ${settled}
       UNION ALL SELECT id, credited - lost - should_be FROM payments
-        WHERE look_at IS NULL AND credited - lost <> should_be`,
+        WHERE ${verbatim(NEXT_POLL_AT)} IS NULL AND credited - lost <> should_be`,
       AUDIT_MS,
     );
     return rows.map(({ payment, drift }) => {
@@ -248,12 +249,15 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]> {
     for (;;) {
       const due = await this.db.read<PaymentRow & VersionedRow>`SELECT ${PAYMENT}, version FROM payments
-        WHERE look_at <= ${now} ORDER BY look_at LIMIT ${limit}`;
+        WHERE ${verbatim(NEXT_POLL_AT)} <= ${now} ORDER BY ${verbatim(NEXT_POLL_AT)} LIMIT ${limit}`;
       if (due.length === 0) return [];
       const taken = await this.db.commit(
         due.map(
-          ({ id, version }) => sql`UPDATE payments SET look_at = ${until}, version = version + 1
-          WHERE id = ${id} AND version = ${version} AND look_at <= ${now}`,
+          ({
+            id,
+            version,
+          }) => sql`UPDATE payments SET ${verbatim(NEXT_POLL_AT)} = ${until}, version = version + 1
+          WHERE id = ${id} AND version = ${version} AND ${verbatim(NEXT_POLL_AT)} <= ${now}`,
         ),
       );
       const mine = due.filter((_, at) => taken?.[at] === 1);
@@ -307,7 +311,7 @@ function countedBy({ rail, payer, balanceId }: Payment, { of }: CountCap): SqlPa
     case "payer":
       return sql`rail = ${rail} AND payer = ${payer} AND state IN (${verbatim(MAY_FAIL_STATES)})`;
     case "unused":
-      return sql`balance_id = ${balanceId} AND state = 'unused' AND look_at IS NOT NULL`;
+      return sql`balance_id = ${balanceId} AND state = 'unused' AND ${verbatim(NEXT_POLL_AT)} IS NOT NULL`;
     case "page":
       return sql`balance_id = ${balanceId} AND rail = 'card' AND state IN (${verbatim(WAITING_STATES)})`;
   }

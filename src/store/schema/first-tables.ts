@@ -121,7 +121,7 @@ export const FIRST_TABLES = `
     d TEXT
   ) STRICT;
 
-  -- Of several reasons for a suspension, each stands until it is lifted; the column suspended has the gravest.
+  -- Each reason for a suspension stands until it is lifted; the column suspended has the gravest.
   CREATE TABLE suspension_reasons (
     subject TEXT NOT NULL,
     reason TEXT NOT NULL,
@@ -156,7 +156,7 @@ export const FIRST_TABLES = `
   CREATE UNIQUE INDEX payments_by_key ON payments (balance_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL AND state NOT IN ('expired', 'failed', 'unused', 'rejected');
 
-  -- Those that a wallet has under way, and those of a balance that were not needed and are watched yet.
+  -- Payments that a wallet has under way; unneeded payments of a balance that are still watched.
   CREATE INDEX payments_under_way ON payments (payer) WHERE state IN ('created', 'submitted');
   CREATE INDEX payments_unused ON payments (balance_id) WHERE state = 'unused' AND look_at IS NOT NULL;
 
@@ -259,7 +259,7 @@ export const FIRST_IN_SQLITE = `
   -- Each life of a node has an epoch, which is open until what it was granted is free again.
   CREATE TABLE nodes (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, open INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-  -- What nodes were granted of each counter in their present epochs: see ledger/authority. Of it, shipped is in totals.
+  -- What nodes were granted of each counter in their present epochs: see ledger/authority. Totals include what is shipped.
   CREATE TABLE grants (
     counter TEXT NOT NULL,
     node TEXT NOT NULL,

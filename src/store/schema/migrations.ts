@@ -14,7 +14,7 @@ const MIGRATIONS: readonly Migration[] = [
   { both: FIRST_TABLES, sqlite: FIRST_IN_SQLITE, postgres: FIRST_IN_POSTGRES },
   // claims on credit that requests hold
   `
-  -- Of what was taken back, what requests held: it may yet be lost. Zero once that is decided.
+  -- The part of a debit that requests held and that may still be lost; zero once that is decided.
   ALTER TABLE credits ADD COLUMN claimed INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX credits_claimed ON credits (idempotency_key) WHERE claimed > 0;
   -- What of its amount the payment should have credited, as its rail last saw it; null where that is not known.
