@@ -83,7 +83,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
 interface Attack {
   readonly load: string;
   readonly keys?: number;
-  /** Of one balance that has so much, instead of several without credit. */
+  /** Credit of the one balance that sends; absent: several balances without credit. */
   readonly usd?: number;
 }
 
@@ -261,7 +261,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: [whsec_1, whsec_2],
 });
 
 const HEAD = [
-  "beside",
+  "load",
   ...["small p50 ms", "p99", "450 kB p50", "p99", "count_tokens p50", "p99", "p99 to that alone"],
   ...["requests", "errors", "revoked", "failed", "CPU", "resident MB", "the attacker was answered"],
 ];

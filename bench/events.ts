@@ -25,7 +25,7 @@ export interface EventCost {
   readonly eventUs: number;
   /** Median over the rounds of its cost ÷ that of chat's alike events in the same round. */
   readonly ratio: number;
-  /** Of the ratio, or of the microseconds where it is an answer that is assembled. */
+  /** Bounds the ratio, or the microseconds where an answer is assembled. */
   readonly goal: number | null;
 }
 

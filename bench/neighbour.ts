@@ -96,7 +96,7 @@ async function target(gateway: Measured, rpm: number): Promise<Target> {
 
 if (import.meta.main) {
   const rows = await benchNeighbour(numberOption("rounds", 3), numberOption("seconds", 6));
-  const head = ["beside", "p50 ms", "p99 ms", "failures", "refused", "CPU µs a refusal"];
+  const head = ["load", "p50 ms", "p99 ms", "failures", "refused", "CPU µs a refusal"];
   console.log(
     table(
       head,

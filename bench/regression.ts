@@ -129,7 +129,7 @@ async function figures(): Promise<Figure[]> {
   return all;
 }
 
-/** Those that are more expensive now and have been each time before; null before the first. */
+/** Measurements that are more expensive now and were so each time before; null before the first time. */
 export function stillCostlier(before: readonly string[] | null, verdicts: readonly Verdict[]): string[] {
   const now = verdicts.filter(({ costlier }) => costlier).map(({ name }) => name);
   return before === null ? now : now.filter((name) => before.includes(name));

@@ -24,7 +24,7 @@ import { inScene } from "./scene.ts";
 export interface ScalingSize {
   readonly rounds: number;
   readonly seconds: number;
-  /** Of all arrangements alike: on cores that are full, CPU times say how full they are. */
+  /** The same for all arrangements: on full cores, CPU times would show only how full they are. */
   readonly perSecond: number;
   readonly revokes: number;
   /** Streamed answers. */
@@ -90,12 +90,12 @@ interface Sample {
   readonly firstByteP50Ms: number;
   readonly totalP50Ms: number;
   readonly totalP99Ms: number;
-  /** Of PostgreSQL's processes, a request. */
+  /** CPU time of PostgreSQL's processes for each request. */
   readonly postgresCpuUs: number;
   readonly statementsPer1000: number;
   /** Batches of ends that were shipped, or what was committed. */
   readonly transactionsPer1000: number;
-  /** Of a request. */
+  /** For each request. */
   readonly writtenBytes: number;
 }
 

@@ -136,7 +136,7 @@ async function mostPaced({ process, target, prefix }: Subject, most: number): Pr
 }
 
 const MIN_PACED = 100;
-/** Of 64 events. */
+/** Duration of a stream of 64 events. */
 const PACED_MS = 63 * 20;
 
 /** As Markdown. */

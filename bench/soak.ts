@@ -19,9 +19,9 @@ import { inScene } from "./scene.ts";
 export interface SoakSize {
   readonly seconds: number;
   readonly streams: number;
-  /** Of all streams: 50 events a second, or 4. */
+  /** Every stream sends 50 events a second, or 4. */
   readonly pace: "steady" | "slow";
-  /** Between two looks, s. */
+  /** Between two samples, s. */
   readonly everyS: number;
 }
 

@@ -37,7 +37,7 @@ const WHOLE_ANSWERS = SIZES.flatMap(({ size, bytes, pace = PACES.burst }) =>
   ),
 );
 
-/** Of 300 events, of which two thirds are the arguments of a tool call. */
+/** 300 events each; two thirds carry the arguments of a tool call. */
 const STREAMS = SIZES.filter(({ size }) => size === "20 kB" || size === "200 kB").flatMap(({ size, bytes }) =>
   (["chat.completions", "messages"] as const).map(
     (host): AgentLoad => ({

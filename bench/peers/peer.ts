@@ -37,7 +37,7 @@ export interface Subject {
   readonly assembles?: boolean;
 }
 
-/** Of what passes bytes on, whatever they say. */
+/** For a peer that passes bytes on unread. */
 export const relays =
   (target: Target): NonNullable<Subject["reaches"]> =>
   (client, host) =>
@@ -51,7 +51,7 @@ export const PACES = {
   open: "paced-0-600-1000",
   padded: "paced-0-64-20-obfuscated",
   agent: "paced-0-300-5-tools",
-  /** Of a model whose window has fewer tokens than the prompt has bytes. */
+  /** The model's context has fewer tokens than the prompt has bytes. */
   narrow: "paced-0-64-0-narrow",
   long: "paced-0-500-0",
   slow: "paced-0-64-250",

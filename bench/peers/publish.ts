@@ -11,7 +11,7 @@ export interface Circumstances {
   readonly command: string;
   readonly commit: string;
   readonly machine: string;
-  /** Of the minute before the run, so of whatever else the machine did. */
+  /** The machine's load average just before the run. */
   readonly loadBefore: number;
   readonly startedAt: string;
 }

@@ -18,7 +18,7 @@ export interface RoundSize {
   readonly connections: readonly number[];
   /** Absent: all. */
   readonly parts?: readonly Part[];
-  /** Of loads before anything is measured; absent: long enough for compilers. */
+  /** Load before anything is measured; absent: long enough for compilers. */
   readonly warmUpSeconds?: number;
 }
 

@@ -64,7 +64,7 @@ export type UndoneAnswer = Static<typeof UndoneAnswer>;
 export const CLAIMS = {
   claim: {
     summary: "Claims an accountless balance for an email address or a wallet",
-    details: `Takes the key made at set-up, or one that it was rotated to. Send either \`email\` or \`wallet\`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address uses the link mailed for it, or confirms it in a session. The recovery secret undoes a claim for ${UNDO_DAYS} days. Once a claim of the balance was taken back, another one takes \`recovery_secret\` beside the key, which may be any key of the balance then.`,
+    details: `Takes the key made at set-up, or one that it was rotated to. Send either \`email\` or \`wallet\`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address uses the link mailed for it, or confirms it in a session. The recovery secret undoes a claim for ${UNDO_DAYS} days. Once a claim of the balance was taken back, another one also takes \`recovery_secret\`, and any key of the balance.`,
     who: ["key"],
     act: "claim its balance",
     body: ClaimFields,

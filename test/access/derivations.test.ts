@@ -19,7 +19,6 @@ afterAll(() => closeAll(gateway));
 
 interface Credential {
   readonly secret: string;
-  /** Of a key. */
   readonly id: string;
 }
 

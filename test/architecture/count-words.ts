@@ -1,6 +1,6 @@
 /**
  * bun run words           how often each word of the list appears, and how often it may
- * bun run words told      in which files, and how often
+ * bun run words <word>    in which files, and how often
  * bun run words --lower   writes lower counts into the list
  */
 import { countWords, repository, total, WORDS } from "./words.ts";

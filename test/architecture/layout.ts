@@ -26,7 +26,7 @@ export const MAX_ARROWS = 91;
 /** Beneath these, a folder does not import its neighbours. */
 export const SEPARATE = ["payments/rails"];
 
-/** The only room that imports Elysia, beside those above it. */
+/** The only room that imports Elysia, next to those above it. */
 export const ELYSIA_ROOM = "http";
 
 /** Where the parts that requests share are created, so that tests and simulators get them from there too. */

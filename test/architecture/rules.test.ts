@@ -214,6 +214,14 @@ describe("words", () => {
     expect(tooFrequent([{ path, text }], { ...table, [word]: { ...table[word]!, max: 1 } })).toEqual([]);
   });
 
+  test("in no file that needs it", () => {
+    const except = { "docs/a.md": "documents a column" };
+    const excepting = { ...table, told: { ...table.told!, except } };
+    const text = "It is told.";
+    expect(tooFrequent([{ path: "docs/a.md", text }], excepting)).toEqual([]);
+    expect(tooFrequent([{ path: "docs/b.md", text }], excepting)).not.toEqual([]);
+  });
+
   test.each([
     ["plain English, where only the name is wrong", "src/a.ts", "// Look at the log."],
     ["a field of a wire language", "src/a.ts", 'const field = "told";'],

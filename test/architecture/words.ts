@@ -11,6 +11,8 @@ export interface Word {
   /** Not anywhere, if the word is plain English elsewhere. */
   readonly where: "anywhere" | "names" | "sentence start" | "constant start";
   readonly max: number;
+  /** Files that need the word, with the reason. */
+  readonly except?: Readonly<Record<string, string>>;
 }
 
 export const WORDS = table as Readonly<Record<string, Word>>;
@@ -36,9 +38,9 @@ export function countWords(texts: readonly Text[], words = WORDS): Map<string, M
       "constant start": (word: string) => names.filter((name) => name.startsWith(`${word}_`)).length,
       "sentence start": (word: string) => starts.filter((start) => start === word).length,
     };
-    for (const [word, { where }] of Object.entries(words)) {
+    for (const [word, { where, except }] of Object.entries(words)) {
       const count = countIn[where](word);
-      if (count > 0) counts.get(word)!.set(path, count);
+      if (count > 0 && except?.[path] === undefined) counts.get(word)!.set(path, count);
     }
   }
   return counts;

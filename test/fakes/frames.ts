@@ -20,7 +20,7 @@ export function frame(opcode: number, payload: string | Uint8Array, options: Fra
 }
 
 export interface FrameOptions {
-  /** Of its message. */
+  /** The last frame of its message. */
   readonly last?: boolean;
   readonly masked?: boolean;
   /** The three reserved bits, where they stand. */

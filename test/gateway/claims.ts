@@ -27,7 +27,7 @@ export function testClaims(start: (config: string) => Promise<Served>, processes
   let host: FakeHost;
   let served: Served;
   let held: Gate<void> = gate();
-  /** Of requests that are let go one by one, by the name that they wait for. */
+  /** Gates of requests that are released one by one, by name. */
   const gates = new Map<string, Gate<void>>();
   let arrivals = 0;
 

@@ -56,7 +56,7 @@ export class OpenGateway {
     private readonly requests: readonly string[] = [],
   ) {}
 
-  /** Of the request log. */
+  /** The request log. */
   get lines(): string {
     return this.requests.join("");
   }

@@ -298,7 +298,7 @@ log: off
       }),
     );
     const body = JSON.stringify({ model: "test/free:free", messages: [{ role: "user", content: "hi" }] });
-    // Of this process's `fetch`, most would wait in a line of its own.
+    // Raw sockets: this process's `fetch` would queue most of them.
     const clients = keys.flatMap(({ key, address }) =>
       Array.from({ length: 48 }, () => {
         const client = new RawClient(Number(new URL(crowded.url).port));
@@ -560,7 +560,7 @@ test("connections that say nothing, or only the beginning of a head", async () =
 });
 
 test("WebSockets: a balance has two, a network four, and what is refused on them counts as requests", async () => {
-  // Of its own: the others' large messages count against what may be read for nothing of all together.
+  // A gateway of its own: large messages of the other tests use up what may be read unpaid.
   const fresh = await open(CONFIG);
   const { key } = await freeKey(fresh);
   const opened = (bearer: string) =>

@@ -44,9 +44,9 @@ interface Case {
   readonly price: number;
   readonly stream: boolean;
   readonly ceiling: number;
-  /** Of one token each. */
+  /** One token each. */
   readonly words: number;
-  /** Those that its client has read when the stream ends for it. */
+  /** Words that the client has read when its stream ends. */
   readonly given: number;
   readonly reported: ReportedUsage | null;
   readonly ending: Ending;
@@ -220,7 +220,7 @@ function expectedTokens({ spoken, given, reported, ending, ceiling }: Case, body
   if (reported !== null && isWhole && reported.output > 0) {
     const mostOutput = Math.min(ceiling, MODEL_MOST) + Math.min(reported.reasoning, MODEL_MOST);
     if (reported.output <= mostOutput && reported.output * 2 >= given) {
-      // Of one that was left before that, only a part counts, which is not what the host said.
+      // If the client left earlier, only a part counts, so the host's figure does not.
       outputBelieved = ending === "complete" || reported.output <= given + reported.reasoning;
       const whole =
         ending === "complete" ? reported.output : Math.min(reported.output, given + reported.reasoning);

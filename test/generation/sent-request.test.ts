@@ -65,7 +65,7 @@ const MORE: Record<SurfaceName, Body> = {
     multi_agent: true,
     context_management: [{ type: "compaction", compact_threshold: 100 }],
     prompt_cache_retention: "24h",
-    unheard_of: { cache_control: { type: "ephemeral", ttl: "1h" }, text: LONG },
+    unknown_field: { cache_control: { type: "ephemeral", ttl: "1h" }, text: LONG },
   },
   messages: {
     api_base: "http://elsewhere.test",
@@ -73,7 +73,7 @@ const MORE: Record<SurfaceName, Body> = {
     compaction: { trigger: 5 },
     n: 8,
     context_management: { edits: [{ type: "compact_20260112" }] },
-    unheard_of: { image: { type: "document", source: { type: "url", url: "http://x" } }, text: LONG },
+    unknown_field: { image: { type: "document", source: { type: "url", url: "http://x" } }, text: LONG },
     cache_control: { type: "ephemeral", ttl: "1h" },
   },
   "chat.completions": {
@@ -85,7 +85,7 @@ const MORE: Record<SurfaceName, Body> = {
     compaction: { trigger: 5 },
     best_of: 8,
     user: LONG,
-    unheard_of: LONG,
+    unknown_field: LONG,
   },
 };
 const SURFACES = Object.keys(REQUESTS) as SurfaceName[];

@@ -267,7 +267,7 @@ export interface TestGatewayOptions {
   /** Requests are of somebody who could not pay; happens while such a request is read, for which it is handed over. */
   readonly readingUnpaid?: () => void;
   readonly clock?: Clock;
-  /** Of the minutes within which prompts may be counted for nothing. */
+  /** Clock of the windows in which unpaid prompts may be counted. */
   readonly countClock?: Clock;
   /** In place of the surfaces' own. */
   readonly pairing?: GenerationDeps["pairing"];

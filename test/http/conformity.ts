@@ -65,7 +65,7 @@ export class Conformity {
   }
 }
 
-/** Those of a document, each compiled when it is first needed. */
+/** Schemas of a document, each compiled at its first use. */
 class Schemas {
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
   private readonly compiled = new Map<string, ValidateFunction>();

@@ -12,7 +12,7 @@ export class Databases {
   /** The machine that leads, and the one that follows it; null while there is none. */
   leader: string;
   follower: string | null = null;
-  /** Of followers that were made so far. */
+  /** Followers made so far. */
   private generation = 0;
 
   private constructor(

@@ -18,7 +18,7 @@ export class Network {
     /** Every namespace's name begins with it. */
     readonly name: string,
     private readonly machines: readonly string[],
-    /** Those that may hold the shared address. */
+    /** Machines that may hold the shared address. */
     private readonly sharing: readonly string[],
   ) {}
 

@@ -77,7 +77,7 @@ export class Operator {
     this.inUse = [...this.inUse.filter((key) => !this.isRevokedLongAgo(key)), made];
   }
 
-  /** Of each balance or limit that is to be spent to its end, a key that spends it. */
+  /** One key for each balance or limit that is to be used up. */
   get spenders(): readonly Secret[] {
     const team = this.inUse.find(({ id }) => this.keys.get(id)!.limits.includes("team"))!;
     return [this.owners.purse, this.owners.capped, team];

@@ -25,7 +25,7 @@ export async function kill(write: Write, world: World): Promise<Outcome> {
   }
 }
 
-/** Of $3 that were paid once. */
+/** After a single payment of $3. */
 export interface Outcome {
   readonly onChainUsd: number;
   readonly creditedUsd: number;

@@ -26,7 +26,7 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
   const codes = (replies: readonly Reply[]) =>
     replies.map(({ status, json }) => (status < 400 ? String(status) : json.error.code)).toSorted();
   const taken = new Set<string>();
-  /** Of the first mail to the address that nobody has taken one from. */
+  /** The token in the first unused mail to the address. */
   const tokenOf = async (email: string, subject = ""): Promise<string> => {
     for (let number = 1; ; number++) {
       const { to, text } = await server.mail(number);

@@ -49,8 +49,10 @@ describeOnPostgres("a connection that is gone without a word", (cluster) => {
   test("receives nothing any more, and another one listens in its place", async () => {
     const received = Promise.withResolvers<string>();
     let listening = 0;
-    cutOff.listen({ said: (word) => (word === "again" ? received.resolve(word) : void (listening += 1)) });
-    const notify = (word: string) => other.query((sql) => sql`SELECT pg_notify('said', ${word})`);
+    cutOff.listen({
+      test_words: (word) => (word === "again" ? received.resolve(word) : void (listening += 1)),
+    });
+    const notify = (word: string) => other.query((sql) => sql`SELECT pg_notify('test_words', ${word})`);
     await until(async () => {
       await notify("listening?");
       return listening > 0;

@@ -18,7 +18,7 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
   let host: FakeHost;
   let folders: Folder[];
   let gateways: GatewayProcess[];
-  /** Of the third node. */
+  /** The third node's connection. */
   let wire: PostgresWire;
   const random = new Random(11);
 

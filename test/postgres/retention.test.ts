@@ -12,7 +12,7 @@ const START = epochMs(Date.UTC(2026, 0, 20));
 const KEY = "key_a" as KeyId;
 const BALANCES = ["bal_a", "bal_b", "bal_c"] as BalanceId[];
 const COUNT = 2_400;
-/** Of 100 days. */
+/** Day 60 of 100. */
 const OLD = (START + 60 * DAY_MS) as EpochMs;
 const OLD_COUNT = 60 * 24;
 const FILE = 4;

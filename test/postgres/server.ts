@@ -45,7 +45,7 @@ export class PostgresServer {
     return this.control(["promote"]);
   }
 
-  /** Of its first process. */
+  /** The postmaster's. */
   get pid(): number {
     return Number(readFileSync(join(this.data, "postmaster.pid"), "utf8").split("\n")[0]);
   }

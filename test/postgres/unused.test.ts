@@ -47,7 +47,7 @@ describeOnPostgres("balances and keys that nobody uses", (cluster) => {
           VALUES (${counter}, 'another', ${amount}, 0, 1)
           ON CONFLICT (node, counter) DO UPDATE SET granted = excluded.granted`,
       );
-    // Of all that the request of a key may hold, for as long as it is open or within a minute.
+    // Every counter that an open request of the key may hold, or held within the last minute.
     const heldBy = ({ balanceId, rotationId }: typeof live) => [
       balanceCounter(balanceId),
       allowanceCounter(balanceId, systemClock.now()),

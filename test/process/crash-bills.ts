@@ -117,7 +117,7 @@ class Received {
     return new Received(kind, headers.get("x-gateway-receipt")!, body!);
   }
 
-  /** Of o200k. */
+  /** Counted as o200k does. */
   tokensUntil(ms: number): number {
     return encode(
       this.pieces

@@ -51,7 +51,7 @@ function stateOfSources(): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** Those that no run can be using any more. */
+/** Removes builds that no run can be using any more. */
 function forgetOld(): void {
   for (const name of readdirSync(KEPT_IN)) {
     if (name.startsWith("lock.")) continue;

@@ -255,7 +255,7 @@ describe("order: price", () => {
     return counts;
   };
 
-  /** Of 1,000 requests, within four standard deviations. */
+  /** For 1,000 requests, within four standard deviations. */
   const expectShares = (counts: readonly number[], shares: readonly number[]) => {
     for (const [at, share] of shares.entries()) {
       const spread = 4 * Math.sqrt(1_000 * share * (1 - share));

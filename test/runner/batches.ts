@@ -24,7 +24,7 @@ export function testFiles(which: "short" | "long" | "all", paths: readonly strin
 
 /**
  * Which files share a process, the longest first: those of a folder, so that they start it, read what they test
- * and make what they share once, but not so many that memory fills or that the last process runs alone. Those
+ * and make what they share once, but not so many that memory fills or that the last process runs alone. Files
  * that take minutes are each by themselves.
  */
 export function batchesOf(files: readonly string[], each: boolean): string[][] {

@@ -15,7 +15,7 @@ export class Asking {
     RequestedAmounts,
     { readonly node: NodeLife; readonly limits: Map<string, Most> }
   >();
-  /** Those of them that were refused. */
+  /** Refused requests. */
   private readonly wronged: RequestedAmounts[] = [];
 
   /** `use` is what is really used of a limit now, here and below. */

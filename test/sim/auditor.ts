@@ -20,7 +20,7 @@ export class Auditor {
   readonly asks: SimulatedRequest[] = [];
   /** By idempotency key, what may have been taken back without an answer. */
   readonly inDoubt = new Map<string, Debit>();
-  /** Of each life of the gateway that is over. */
+  /** How each life of the gateway ended. */
   readonly deaths: Death[] = [];
   private turns = 0;
 
@@ -311,7 +311,7 @@ export interface SimulatedRequest extends Counted {
   /** Nano-dollars a token, by the hosts that may be asked. */
   readonly prices: ReadonlyMap<string, { input: number; output: number }>;
   readonly surface: SurfaceName;
-  /** Of an answer; null where nothing was read. */
+  /** What the client read of the answer; null: nothing. */
   seen: Seen | null;
   receipt: string | null;
   /** `unknown`: the gateway died. `broken`: the stream ended with an error. */

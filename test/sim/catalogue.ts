@@ -42,7 +42,7 @@ const priceOf = (input: number, output: number): Price => {
 };
 const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
 
-/** Of `b` nobody can be stopped, so what is asked of it is held whole. */
+/** Answers of `b` cannot be stopped, so requests to it hold their whole ceiling. */
 const HOSTS = [
   hostOf("a", "cancel", "messages"),
   hostOf("b", "drain", "chat.completions"),

@@ -9,7 +9,7 @@ export interface Credential {
   readonly name: string;
   readonly kind: "key" | "recovery secret" | "session";
   readonly secret: string;
-  /** Of a key. */
+  /** The key's id. */
   readonly id: string;
   readonly holder: Person;
   /** What it was made with; null for what set-up and sign-in make. */
@@ -41,7 +41,7 @@ export class ClaimAuditor {
   private readonly mayHave = new Set<AccountId>();
   /** The keys as they were when that was answered. */
   private seen = new Map<string, SeenKey>();
-  /** Of the run, then. */
+  /** The run's revision when it was last read. */
   private seenRevision = 0;
   private takenBackAt = -1;
   private allRevokedAt = -1;

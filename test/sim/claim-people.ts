@@ -11,7 +11,7 @@ import type { Random } from "./random.ts";
 /** What an owner and a thief hold: keys, recovery secrets, sessions, and what was mailed to them. */
 export class People {
   readonly held: Credential[] = [];
-  /** Of the owner, whose accounts stay. */
+  /** The owner's accounts, which stay. */
   readonly ownAccounts = new Set<AccountId>();
   private readonly inboxes: Readonly<Record<Person, string[]>> = { owner: [], thief: [] };
 

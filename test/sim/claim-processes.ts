@@ -157,7 +157,7 @@ export class Processes {
 }
 
 const MAX_MS = 20;
-/** Of a balance that may make as many keys as any. */
+/** Enough for a balance to make as many keys as any other. */
 const CREDIT = 1 as NanoUsd;
 const NONE = { rpmLimit: null, tpmLimit: null, dailyLimit: null, monthlyLimit: null };
 const SETTINGS: KeySettings = {

@@ -41,7 +41,7 @@ interface Panel {
   readonly ticks: readonly number[];
   label(tick: number): string;
   value(minute: Minute): number;
-  /** Of a value, from 0 to 1. */
+  /** Y position of a value from 0 to 1. */
   height(value: number): number;
 }
 

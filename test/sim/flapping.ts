@@ -110,7 +110,7 @@ const STREAM_MS = 2_000;
 /** Mean times of a host that flaps. */
 const UP_MS = 45_000;
 const DOWN_MS = 45_000;
-/** Of the requests at a host that is up. */
+/** Share of requests that fail at a host that is up. */
 const SPORADIC_FAILURES = 0.005;
 const MEDIAN_FIRST_TOKEN_MS = 400;
 
@@ -166,7 +166,7 @@ class FlappingHost {
     readonly id: string,
     private readonly failing: Deed | null,
     private readonly random: Random,
-    /** Of its own: it goes up and down at the same times for every caller. */
+    /** Random numbers of its own, so that the host goes up and down at the same times for every caller. */
     private readonly moods: Random,
     private readonly clock: Clock,
   ) {}

@@ -105,7 +105,7 @@ interface Work {
   readonly hold: Hold;
   readonly reservation: Reservation;
   readonly request: GenerationRequest;
-  /** Of its answer, as the host counts it. */
+  /** Longest answer of the model, in the host's tokens. */
   readonly longest: number;
   readonly usage: Usage & { readonly output: number };
   /** Tokens that it counts for each that can be seen, or thought at the pace that holds reckon with. */
@@ -229,7 +229,7 @@ class HoldWorld {
     const key = random.pick(this.keys);
     const ceiling = random.chance(0.2) ? null : random.pick([2_000, 16_000, 64_000, LONGEST]);
     const promptBound = 1_000 + random.below(100_000);
-    // Of what it reads, a part may come from its cache.
+    // A part of the input may come from the host's cache.
     const input = Math.ceil(promptBound / (1.3 + 4 * random.next()));
     const cacheRead = random.chance(0.5) ? random.below(input) : 0;
     const usage = { ...NO_TOKENS, input: input - cacheRead, cacheRead };
@@ -538,7 +538,7 @@ function report(work: Work): void {
   work.reported = work.seen;
 }
 
-/** Of an answer beyond its model's longest, what was written is billed, and no thoughts. */
+/** An answer longer than its model's longest is billed for its visible text, without reasoning. */
 const usedBy = ({ usage, hides, seen, unseen, longest }: Work): Tokens => ({
   ...usage,
   output: Math.min(Math.floor((seen + unseen) * hides), Math.max(longest, seen)),

@@ -5,10 +5,9 @@ import type { Served } from "./hosts.ts";
 
 /**
  * The auditor's books of what is counted without being paid: a key's requests and tokens of a minute, and its
- * owner's free requests of a day. Of a request that is on its way, that its client left or that was open at a
- * crash, nobody outside knows what it took in the end; so each counts as a span, from what it has surely
- * taken to what it may have. An admitted request must have fitted in by the least, and a refused one
- * must not have fitted in by the most.
+ * owner's free requests of a day. Nobody outside knows what a request took that is on its way, that its client left
+ * or that was open at a crash. Each counts as a range: from what it surely took to what it may have taken. An admitted
+ * request must fit under the lower ends, and a refused one must not fit under the upper ends.
  */
 export function judgeLimits(
   asks: readonly SimulatedRequest[],
@@ -48,9 +47,9 @@ export interface Counted {
   endTurn: number | null;
   /** When the client was first given a word of the answer. */
   firstWordMs: number | null;
-  /** Of the first answer, with the wall clock then. */
+  /** The first answer, with the wall clock at its arrival. */
   answer: Answered | null;
-  /** Of an answer that is an error. */
+  /** The error's message. */
   message: string;
   retryAfterS: number | null;
 }
@@ -380,7 +379,7 @@ interface Rate {
 }
 
 interface When extends Pick<SimulatedRequest, "turn" | "life"> {
-  /** Of what was asked in this very moment, some may be admitted later. */
+  /** Requests sent at this very moment may be admitted later. */
   readonly admittedBeforeMs?: number;
 }
 

@@ -74,7 +74,7 @@ export interface NodesSummary {
   /** Requests refused because nobody knew whether there was room. */
   readonly unanswered: number;
   readonly crashes: number;
-  /** Of nodes without a journal that were not dead. */
+  /** Ends of nodes without a journal that were still alive. */
   readonly closed: number;
   /** Answers that such nodes gave to their end. */
   readonly committed: number;
@@ -726,7 +726,7 @@ class Fleet {
     };
   }
 
-  /** Of each limit, by every life of every ledger, from their own counters. */
+  /** What every life of every ledger spent of each limit, by their own counters. */
   private spent(): ReadonlyMap<CounterId, Spent> {
     const all = new Map<CounterId, Spent>();
     for (const id of this.limits.keys())

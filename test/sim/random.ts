@@ -28,7 +28,7 @@ export class Random {
     return -mean * Math.log(1 - this.next());
   }
 
-  /** Of mean 0 and deviation 1 (Box and Muller). */
+  /** Normally distributed, mean 0, deviation 1 (Box and Muller). */
   normal(): number {
     return Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
   }

@@ -27,7 +27,7 @@ export const SCENARIOS = {
     says({ simulatedHours = 0, free, overAllowance, overRpm, overFreeRpm, overTpm, ...counts }) {
       return [
         `${simulatedHours.toFixed(1)} simulated hours, ${listed(counts)}`,
-        `Of these, ${free} free requests reached a host, ${overAllowance} found the day's allowance spent, and ${overRpm} the key's requests a minute, ${overFreeRpm} those of the Open Tier, ${overTpm} the key's tokens.`,
+        `Free requests: ${free} reached a host; refused were ${overAllowance} by the day's allowance, ${overRpm} by the key's requests a minute, ${overFreeRpm} by the Open Tier's, ${overTpm} by the key's tokens.`,
       ];
     },
     kept: "No cap, rate or allowance crossed, nothing refused for one that had room, no acknowledged answer lost, no receipt doubled, drift 0.",

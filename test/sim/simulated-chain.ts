@@ -121,7 +121,7 @@ export class SimulatedChain {
     };
     const nameOf = (authorization: Authorization) =>
       [NETWORK.network, NETWORK.asset, authorization.from, authorization.nonce].join("/");
-    /** Of several nodes behind one address, one has stopped following. */
+    /** One of several nodes behind the address may lag. */
     const known = () => this.blocks.length - (!this.isCalm && this.random.chance(0.05) ? BEHIND : 0);
     return {
       token: async () => TOKEN,

@@ -198,7 +198,7 @@ const checkoutOf = ({ payment, total, currency, state, refunded, disputes }: Ses
   disputes: disputes.map((one) => ({ ...one })),
 });
 
-/** Of one charge. */
+/** On one charge. */
 const MAX_DISPUTES = 3;
-/** Of so many, something happens to one. */
+/** Refunds and disputes pick one of this many latest charges. */
 const RECENT = 40;

@@ -383,7 +383,7 @@ export class NodeBooks implements TakeBackBooks {
   }
 }
 
-/** Of 250 ms, as nodes do. */
+/** Rounds of 250 ms, as in nodes. */
 const IDLE_EVERY = 40;
 let journalPosition = 0;
 const placed = (records: readonly LedgerRecord[]) =>

@@ -44,7 +44,7 @@ export async function simulateTakeBacks(seed: number, of: TakeBackOptions): Prom
 
 export interface TakeBackOptions {
   readonly histories: number;
-  /** Of one balance, in each history. */
+  /** Payments to the one balance of a history. */
   readonly payments: number;
   /** One has all of the ledger; several share it by grants. */
   readonly nodes: number;

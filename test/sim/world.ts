@@ -76,12 +76,12 @@ export interface Summary extends LimitCounts {
   readonly refused: number;
   readonly broken: number;
   readonly left: number;
-  /** Of those that broke, streams for which nothing more could be held. */
+  /** Broken streams for which nothing more could be held. */
   readonly stopped: number;
   /** Open when the process died. */
   readonly unknown: number;
   readonly crashes: number;
-  /** Of limits, keys and balances. */
+  /** Changes to limits, keys and balances. */
   readonly changes: number;
   readonly simulatedHours: number;
 }

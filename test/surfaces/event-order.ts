@@ -6,8 +6,8 @@ import { violations, type WireName } from "./wire-schema.ts";
 
 /**
  * The rules by which each language orders the events of a stream, as machines that share no code with the
- * gateway. A machine says what is broken; nothing means that a client of the language can rely on everything
- * it was told.
+ * gateway. A machine lists what is broken; an empty list means that a client of the language can rely on every
+ * event.
  */
 export interface OrderMachine {
   readonly broken: string[];

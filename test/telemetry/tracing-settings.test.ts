@@ -47,7 +47,7 @@ describe("which requests are recorded", () => {
   const ratio = { OTEL_TRACES_SAMPLER_ARG: "0.25" };
 
   test.each<[string, Record<string, string>, [boolean, boolean, boolean, boolean]]>([
-    // Of a low id, of a high id, beneath a client that does not record, beneath one that does.
+    // A low trace id; a high one; a client that does not record; a client that does.
     ["unset", {}, [true, true, false, true]],
     ["always_on", {}, [true, true, true, true]],
     ["always_off", {}, [false, false, false, false]],

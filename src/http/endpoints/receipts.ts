@@ -79,7 +79,7 @@ export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
   invalidField("id", `There is no receipt \`${repeated(id)}\`${whose}.${kept(deps)}${FORGOTTEN}`);
 
 /** See `src/generation/refused-receipts.ts`: a flood of refusals must not fill the disk. */
-const FORGOTTEN = " Those of refused requests are forgotten when the gateway restarts.";
+const FORGOTTEN = " Receipts of refused requests are lost when the gateway restarts.";
 
 export const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>
   invalidField("before", `\`before\` must be the id of a receipt ${whose}.${kept(deps)}`);

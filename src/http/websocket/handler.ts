@@ -16,11 +16,11 @@ export const webSocketHandler = (messageBytes: number) => ({
   pong: (socket: Socket) => socket.data.noteActivity(),
   maxPayloadLength: messageBytes,
   backpressureLimit: 67_108_864,
-  // `ResponsesConnection.look` sends pings, and ends what is silent.
+  // `ResponsesConnection` sends pings and closes silent sockets.
   idleTimeout: 240,
   sendPings: false,
   perMessageDeflate: false,
 });
 
-/** With which Bun closes next to 1009. It calls the code 1006 here, as if there had been no word. */
+/** Bun's reason for closing with 1009, which it reports here as 1006. */
 const SENT_TOO_MUCH = "Received too big message";

@@ -11,7 +11,7 @@ import { writeNewApi } from "./new-api-database.ts";
 /** An import of customers that is killed, by the request at which that happens, and then repeated. */
 const folder = new Folder(simpleConfig([9], "price_lists: { vip: [{ model: '*', factor: 0.8 }] }"));
 const at = (name: string): string => join(folder.path, name);
-/** Of the balances of a whole import, in units of new-api's quota. */
+/** Credit of each balance after a whole import, in units of new-api's quota. */
 const CREDIT_NANO = {
   "user:1": 2_000,
   "user:2": 6_172_839 * 2_000,

@@ -39,7 +39,7 @@ const REFUSAL: Readonly<Record<SurfaceName, object>> = {
   },
 };
 
-/** Those that had said something already; the others are another host's turn. */
+/** Hosts that break after their first token; before it, the next host answers. */
 const BROKEN = SICK.filter(([, { broken, story }]) => broken !== null && story.text !== undefined);
 
 const refusing = (client: SurfaceName, speaks: SurfaceName, stream: boolean): Promise<Error> =>

@@ -329,14 +329,14 @@ const SCHEMA = {
     unit: { enum: ["celsius", "fahrenheit"] },
     days: { type: "integer", minimum: 1 },
     detailed: { type: "boolean" },
-    places: { type: "array", items: { type: "string" } },
+    cities: { type: "array", items: { type: "string" } },
     at: { type: "object", properties: { lat: { type: ["number", "null"] } }, required: ["lat"] },
     optional: { type: "string" },
   },
-  required: ["city", "unit", "days", "detailed", "places", "at"],
+  required: ["city", "unit", "days", "detailed", "cities", "at"],
   additionalProperties: false,
 };
-const SAMPLE = { city: TEXT, unit: "celsius", days: 1, detailed: false, places: [], at: { lat: 0 } };
+const SAMPLE = { city: TEXT, unit: "celsius", days: 1, detailed: false, cities: [], at: { lat: 0 } };
 
 function bottomless(): object {
   let schema: object = { type: "string" };

@@ -26,7 +26,7 @@ export async function allPayments(any: () => GatewayProcess): Promise<OperatorsP
   }
 }
 
-/** Those under way, and those whose transfer was undone and has to be made again. */
+/** Payments under way, and payments whose transfer a reorganization undid. */
 export async function unsettled(
   any: () => GatewayProcess,
   arrivals: readonly Arrival[],

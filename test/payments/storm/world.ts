@@ -191,7 +191,7 @@ const CUSTOMERS = 16;
 const MAX_PAUSES = 20;
 const ORDER_USD = 2;
 export const BLOCKS_IN_EPOCH = 4;
-/** Of the last two epochs, nothing is final. */
+/** The last two epochs are not final. */
 const DEEPEST_REORG = 5;
 const NODE_FATES = ["behind", "silent", "well", "behind", "well"] as const;
 const MAX_BLOCKS_BEHIND = 30;

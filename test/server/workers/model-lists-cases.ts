@@ -13,7 +13,7 @@ import { workersOf } from "./processes.ts";
 const NEW = "anthropic/claude-sonnet-5-5";
 const REQUESTS = rounds(600, 2_000, 10_000);
 const AT_ONCE = 12;
-/** Of each request, as the host says. */
+/** What the host reports for each request. */
 const USAGE = { input: 10, output: 1 };
 
 const NO_LIMITS =

@@ -18,7 +18,7 @@ function childrenOf(pid: number): number[] {
   return found.split(" ").filter(Boolean).map(Number);
 }
 
-/** Of a process that may be gone by now. */
+/** An environment variable of a process, if it still runs. */
 function variable(pid: number, name: string): string | undefined {
   try {
     const all = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");

@@ -9,13 +9,13 @@ export interface Mutant {
   readonly file: string;
   /** Each text is in the file once. */
   readonly edits: readonly (readonly [from: string, to: string])[];
-  /** Of the scenario, besides those of all; none if it needs none. */
+  /** Options of the scenario, added to those of all. */
   readonly options?: readonly string[];
 }
 
 type Edit = Mutant["edits"][number];
 
-/** Those of one file: what each breaks, and by which edit, or edits. */
+/** Mutants of one file: what each breaks, and its edits. */
 export const mutantsOf = (
   file: string,
   mutants: Readonly<Record<string, Edit | readonly Edit[]>>,
@@ -31,7 +31,7 @@ const isOne = (by: Edit | readonly Edit[]): by is Edit => typeof by[0] === "stri
 /** What a scenario has to notice. */
 export interface Mutants {
   readonly rules: readonly Mutant[];
-  /** Of the scenario. */
+  /** The scenario's. */
   readonly options?: readonly string[];
   /** One of so many shows the rarest. */
   readonly seeds?: number;

@@ -224,7 +224,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
 
   test("a conversation of more entries than any client has is refused by its field", () => {
     const name = surface === "responses" ? "input" : "messages";
-    const { [name]: said, ...rest } = JSON.parse(Buffer.from(request(surface).body).toString());
+    const { [name]: _, ...rest } = JSON.parse(Buffer.from(request(surface).body).toString());
     const param = (count: number, entry: unknown) => {
       const body = encode(JSON.stringify({ ...rest, [name]: Array.from({ length: count }, () => entry) }));
       return (SURFACES[surface].readRequest(body) as Refusal).details?.param;
@@ -233,7 +233,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect(param(100_001, {})).toBe(name);
   });
 
-  test("a request with a list of models alone asks for the first of them", () => {
+  test("a request with only a list of models requests the first of them", () => {
     const { model: _, ...rest } = JSON.parse(Buffer.from(request(surface).body).toString());
     const body = encode(JSON.stringify({ ...rest, models: ["a/first", "b/second"] }));
     const read = SURFACES[surface].readRequest(body) as GenerationRequest;
