@@ -5,7 +5,6 @@ import { ActionForm, Choice, TextField, useField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Listed } from "../parts/notice.tsx";
 import { ShowOlder, usePages } from "../parts/pages.tsx";
-import type { Column } from "../parts/table.tsx";
 import { useAction } from "../resource.ts";
 import { useFilters } from "../route.ts";
 import { useOperator } from "./operator.ts";
@@ -39,7 +38,7 @@ export function Changes() {
         </ActionForm>
       </section>
       <Listed of={changes} empty={<Empty title="No changes" />}>
-        {(rows) => <ChangeTable of={rows} more={MORE} />}
+        {(rows) => <ChangeTable of={rows} isEverybodys />}
       </Listed>
       <ShowOlder of={changes} />
     </>
@@ -47,19 +46,3 @@ export function Changes() {
 }
 
 const FILTERS = ["action", "by", "subject"] as const;
-
-const MORE: readonly Column<ChangeAnswer>[] = [
-  [
-    "Balance",
-    "",
-    ({ balance_id: id }) =>
-      id === null ? (
-        "–"
-      ) : (
-        <a class="mono changed" href={`#/balances/${id}`}>
-          {id}
-        </a>
-      ),
-  ],
-  ["Network", "mono", ({ network }) => network ?? "–"],
-];

@@ -11,7 +11,7 @@ export const EventTable = <Row extends EventAnswer>({ of, columns = [] }: EventT
       ["Time", "when", ({ created_at }) => second(created_at)],
       ["Event", "", ({ type }) => <span class="mono">{type}</span>],
       ...columns,
-      ["About", "small", ({ data }) => factsOf(data)],
+      ["About", "small changed", ({ data }) => factsOf(data)],
       ["Delivered", "", ({ deliveries }) => deliveriesText(deliveries)],
     ]}
   />

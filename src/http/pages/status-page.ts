@@ -332,7 +332,7 @@ dd { margin: 0; }
 .mark.unknown { color: var(--soft); }
 .mark::before { content: ""; display: inline-block; width: .55rem; height: .55rem; margin-right: .5rem; border-radius: 50%; background: currentColor; }
 @media (max-width: 480px) { article { padding: 1rem; } .mark { justify-self: start; text-align: left; } .what, .mark { grid-column: 1 / -1 !important; grid-row: auto !important; } }
-@media (max-width: 800px) {
+@media (max-width: 900px) {
   article { grid-template-columns: 1fr auto; }
   .what { grid-row: 1; }
   .mark { grid-row: 1; grid-column: 2; }
