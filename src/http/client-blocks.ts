@@ -8,9 +8,9 @@ import type { HttpExchange } from "./exchange.ts";
  */
 export function clientBlocks(
   { address, request }: Pick<HttpExchange, "address" | "request">,
-  deps: Pick<HttpDeps, "settings" | "untrustedProxies">,
+  deps: Pick<HttpDeps, "config" | "untrustedProxies">,
 ): Blocks {
-  const { trustedProxies } = deps.settings();
+  const { trustedProxies } = deps.config.settings;
   const { headers } = request;
   if (address !== null && headers.has("x-forwarded-for") && !trustedProxies.has(plain(address)))
     deps.untrustedProxies.note(plain(address), request);

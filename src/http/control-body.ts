@@ -8,12 +8,12 @@ import { inTime } from "./slow-body.ts";
 /**
  * Reads the body of a request without a prompt, as JSON; refused when it is none. An empty one counts as
  * `{}`. Many of these are read before it is known who sends them. So what is larger than anything that makes
- * sense here is read only into a room of its own, `deps.controlBodies`, which prompts do not share, and
+ * sense here is read only into a room of its own, `deps.bodies.control`, which prompts do not share, and
  * nobody waits for it: prompts, and small bodies, go on however many large ones come. A client that sends one slowly
  * loses the room.
  */
 export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promise<unknown> {
-  const bytes = await readControlBytes(exchange, deps, deps.settings().bodyBytes);
+  const bytes = await readControlBytes(exchange, deps, deps.config.settings.bodyBytes);
   if (refused(bytes)) return bytes;
   if (bytes.length === 0) return {};
   if (hasMoreValues(bytes, MAX_VALUES))
@@ -55,8 +55,8 @@ export async function readControlBytes(
   return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
 }
 
-function takeRoom(bytes: number, exchange: HttpExchange, { controlBodies }: HttpDeps): boolean {
-  const release = controlBodies.takeNow(bytes);
+function takeRoom(bytes: number, exchange: HttpExchange, { bodies }: HttpDeps): boolean {
+  const release = bodies.control.takeNow(bytes);
   if (release !== null) exchange.keepRoom(release);
   return release !== null;
 }

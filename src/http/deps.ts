@@ -33,30 +33,66 @@ import type { WrongTokens } from "./admin/wrong-tokens.ts";
 import type { UntrustedProxies } from "./untrusted-proxies.ts";
 import type { OpenSockets } from "./websocket/open-sockets.ts";
 
-/** Everything that the HTTP floor needs. Functions reflect the latest reload. */
+/** The rooms that endpoints use; each endpoint takes what it needs of them. */
 export interface HttpDeps {
+  readonly config: ServedConfig;
+  readonly lifecycle: Readiness;
   /** Keys and budgets, with the clock and randomness to make them. */
   readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
-  readonly accounts: AccountDeps;
+  readonly accounts: AccountDeps & { readonly mailer: Pick<Mailer, "heldBack"> };
   /** From the store: runs, sums over receipts, nodes. */
   readonly books: Pick<
     Bookkeeping,
     "runs" | "usage" | "keyActivity" | "spending" | "nodes" | "changes" | "operators" | "diskRefused"
   > & { readonly events: EventReader; readonly exports: Pick<Bookkeeping["exports"], "status"> };
-  /** Counts tokens and reads large bodies, in threads. */
-  readonly counting: Pick<Counting, "compaction">;
-  readonly mailer: Pick<Mailer, "heldBack">;
+  readonly ledger: LedgerOperations;
+  readonly receipts: ReceiptReader;
+  readonly receiptSigner: ReceiptSigner;
+  /** Null where none are configured. */
+  readonly payments: PaymentMethods | null;
   /** Where owners have events sent. */
   readonly webhooks: OwnWebhooks;
   readonly operatorsWebhooks: Pick<OperatorsWebhooks, "list" | "test">;
+  readonly generation: Generation;
+  /** WebSockets, and the conversations that they continue. */
+  readonly sockets: OpenSockets;
+  readonly bodies: BodyMemory;
+  readonly unpaidRequests: UnpaidRequests;
   readonly throttles: Throttles;
-  readonly adminToken: string;
-  /** Records a wrong admin token; its answer waits for the promise. */
-  readonly wrongTokens: Pick<WrongTokens, "note">;
   /** Records addresses that sent `X-Forwarded-For` and are not among the trusted proxies. */
   readonly untrustedProxies: UntrustedProxies;
-  settings(): HttpSettings;
+  readonly admin: AdminAccess;
+  readonly health: Health;
+  readonly processes: Processes;
+  readonly apps: Apps;
+  /** Called with every unhandled failure, without secrets, hashes or bodies. */
+  onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+/** The configuration in force; its members follow reloads. */
+export interface ServedConfig {
+  readonly settings: HttpSettings;
+  readonly catalog: CatalogWithLists;
+  /** The version of the store's tables. */
+  readonly schema: number;
+  readonly modelLists: ModelLists;
+  /** As JSON, without any secret. */
+  view(): ConfigAnswer;
+  /** Reads the file again; a problem is what a bad file is refused with. */
+  reload(): Promise<{ readonly problem: string | null; readonly needsRestart: readonly string[] }>;
+  /** By node: in which settings it differs from this one. */
+  nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
+}
+
+interface Readiness {
+  /** Why no requests should be sent here; null while they should. */
+  unready(): string | null;
+  /** Each connection is closed with its next answer. */
+  readonly isStopping: boolean;
+}
+
+interface Generation {
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
   /** The same, where a request that names an `Idempotency-Key` may have been sent before. */
   generateOnce(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer | Refusal>;
@@ -64,44 +100,33 @@ export interface HttpDeps {
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
   overRate(key: Key): Refusal | null;
-  /** Null where none are configured. */
-  readonly payments: PaymentMethods | null;
-  /** Memory for large bodies with prompts. */
-  readonly bodies: ByteBudget;
-  readonly unpaidRequests: UnpaidRequests;
-  /** What is read of large bodies whose senders have no credit. */
-  readonly unpaidBytes: UnpaidBytes;
-  /** Memory for all other large bodies; see control-body. */
-  readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, asker: CountRequester): Promise<number | Refusal>;
-  catalog(): CatalogWithLists;
-  /** WebSockets, and the conversations that they continue. */
-  readonly sockets: OpenSockets;
-  readonly health: Health;
-  /** What routing and the hosts' lines show, over all workers. */
-  hostsNow(): Promise<LiveRoutes>;
-  readonly ledger: LedgerOperations;
-  readonly receipts: ReceiptReader;
-  readonly receiptSigner: ReceiptSigner;
-  /** By node: in which settings it differs from this one. */
-  nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** The version of the store's tables. */
-  readonly schema: number;
-  readonly apps: Apps;
-  /** Why no requests should be sent here; null while they should. */
-  unready(): string | null;
-  /** Whether the gateway is stopping: each connection is closed with its next answer. */
-  stopping(): boolean;
-  /** Reads the configuration again; a problem is what a bad file is refused with. */
-  reload(): Promise<{ readonly problem: string | null; readonly needsRestart: readonly string[] }>;
-  readonly modelLists: ModelLists;
-  /** The configuration in force as JSON, without any secret. */
-  configInForce(): ConfigAnswer;
-  /** Prometheus text, of all workers. */
+  readonly compaction: Counting["compaction"];
+}
+
+/** Memory for large bodies. */
+interface BodyMemory {
+  /** For those with prompts. */
+  readonly prompts: ByteBudget;
+  /** For all others; see control-body. */
+  readonly control: ByteBudget;
+  /** What is read of those whose senders have no credit. */
+  readonly unpaid: UnpaidBytes;
+}
+
+interface AdminAccess {
+  readonly token: string;
+  /** Records a wrong admin token; its answer waits for the promise. */
+  readonly wrongTokens: Pick<WrongTokens, "note">;
+}
+
+/** This process together with the other workers of the machine. */
+interface Processes {
+  /** What routing and the hosts' lines show. */
+  hosts(): Promise<LiveRoutes>;
+  /** Prometheus text. */
   metrics(): Promise<string>;
-  /** Called with every unhandled failure, without secrets, hashes or bodies. */
-  onFault(error: unknown, receipt: ReceiptId): void;
 }
 
 export interface HttpSettings {

@@ -23,8 +23,8 @@ export interface Endpoint {
 }
 
 /** Whether the configuration in force has what the endpoint is for. */
-export const isServed = ({ about: { needs } }: Endpoint, { settings }: Pick<HttpDeps, "settings">): boolean =>
-  needs === undefined || settings().features.has(needs);
+export const isServed = ({ about: { needs } }: Endpoint, { config }: Pick<HttpDeps, "config">): boolean =>
+  needs === undefined || config.settings.features.has(needs);
 
 /** Runs an endpoint. Whatever happens, the answer has the specification's form and a receipt id. */
 export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: HttpDeps): Promise<Response> {
@@ -33,7 +33,7 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: H
     const outcome =
       severalHosts(request) ??
       trailers(request) ??
-      foreignPage(endpoint.about, request, deps.settings) ??
+      foreignPage(endpoint.about, request, deps.config.settings) ??
       (await loggingChanges(endpoint, exchange, deps, () => endpoint.handle(exchange, deps)));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {
@@ -64,8 +64,8 @@ function responseOf(
 }
 
 /** Clients that keep connections open learn with the answer that this one is not to be used again. */
-export function closingWhereStopping(response: Response, deps: Pick<HttpDeps, "stopping">): Response {
-  if (deps.stopping()) response.headers.set("connection", "close");
+export function closingWhereStopping(response: Response, deps: Pick<HttpDeps, "lifecycle">): Response {
+  if (deps.lifecycle.isStopping) response.headers.set("connection", "close");
   return response;
 }
 
@@ -77,7 +77,7 @@ export function refusal(
 ): Response {
   const form = {
     headers,
-    baseUrl: deps.settings().baseUrl,
+    baseUrl: deps.config.settings.baseUrl,
     language: MESSAGES.test(pathOf(request)) ? ("messages" as const) : ("plain" as const),
   };
   return why.details.bodyUnread === true

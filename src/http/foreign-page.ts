@@ -9,15 +9,15 @@ import type { HttpSettings } from "./deps.ts";
  * mails sent in the visitor's name. Browsers send such "simple" requests without asking us first; with a
  * bearer token they ask, and endpoints that pages may call say so (any-origin).
  */
-export function foreignPage(about: About, request: Request, settings: () => HttpSettings): Refusal | null {
+export function foreignPage(about: About, request: Request, settings: HttpSettings): Refusal | null {
   if (about.anyOrigin === true || !CHANGES.has(request.method)) return null;
   const { headers } = request;
   const origin = headers.get("origin");
   if (origin === null || headers.has("authorization") || headers.has("x-api-key")) return null;
-  if (fromOwnPage(request, settings()) || fromSameAddress(origin, headers.get("host"))) return null;
+  if (fromOwnPage(request, settings) || fromSameAddress(origin, headers.get("host"))) return null;
   return refuse(
     "invalid_request",
-    `Pages at other addresses than ${settings().baseUrl} cannot do this without an \`Authorization\` header. If the page is this gateway's own under another name, the operator can set \`base_url\` to that.`,
+    `Pages at other addresses than ${settings.baseUrl} cannot do this without an \`Authorization\` header. If the page is this gateway's own under another name, the operator can set \`base_url\` to that.`,
     { param: "Origin" },
   );
 }

@@ -138,7 +138,7 @@ export async function whoSends(
   if (secret !== null) return identifyBy(secret, exchange, deps);
   const session = request.headers.has("authorization") ? null : cookieSession(request);
   if (session === null) return missingKey(request);
-  const forged = !SAFE_METHODS.has(request.method) && !fromOwnPage(request, deps.settings());
+  const forged = !SAFE_METHODS.has(request.method) && !fromOwnPage(request, deps.config.settings);
   return forged ? notOwnPage() : bySession(session, exchange, deps);
 }
 
@@ -168,7 +168,7 @@ async function identifyBy(
 async function byKey(secret: string, exchange: HttpExchange, deps: HttpDeps): Promise<KeyIdentity | Refusal> {
   const { keyDeps } = deps;
   const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
-  if (holder === null) return invalidKey(deps.settings().dashboardUrl);
+  if (holder === null) return invalidKey(deps.config.settings.dashboardUrl);
   exchange.letInAgain = async () => {
     const now = await byKey(secret, exchange, deps);
     return refused(now) ? now : null;
@@ -184,7 +184,7 @@ async function byRecovery(
   return againstGuessing(exchange, deps, async () => {
     const hash = hashSecret(secret);
     const balance = await deps.keyDeps.store.balanceByRecovery(hash);
-    if (balance === null) return invalidRecovery(deps.settings().dashboardUrl);
+    if (balance === null) return invalidRecovery(deps.config.settings.dashboardUrl);
     exchange.letInAgain = async () => {
       const now = await byRecovery(secret, exchange, deps);
       return refused(now) ? now : null;
@@ -286,7 +286,7 @@ export function missingKey(request: Request): Refusal {
 const endedSession = (deps: HttpDeps): Refusal =>
   refuse(
     "invalid_api_key",
-    `The session is unknown, signed out or expired. Sign in again in the dashboard (${deps.settings().dashboardUrl}). API keys begin with \`or-live-\`.`,
+    `The session is unknown, signed out or expired. Sign in again in the dashboard (${deps.config.settings.dashboardUrl}). API keys begin with \`or-live-\`.`,
   );
 
 const notOwnPage = (): Refusal =>

@@ -31,8 +31,8 @@ export function listenMetrics(
   });
 }
 
-export async function metricsResponse({ metrics }: Pick<HttpDeps, "metrics">): Promise<Response> {
-  return new Response(await metrics(), {
+export async function metricsResponse({ processes }: Pick<HttpDeps, "processes">): Promise<Response> {
+  return new Response(await processes.metrics(), {
     headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
   });
 }

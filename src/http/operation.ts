@@ -50,8 +50,8 @@ export function operation<P extends string, A extends About>(
   };
 }
 
-const isOpened = ({ opensWithCatalog }: About, request: Request, { settings }: HttpDeps): boolean =>
-  opensWithCatalog === true && settings().catalogIsPublic && isAnonymous(request);
+const isOpened = ({ opensWithCatalog }: About, request: Request, { config }: HttpDeps): boolean =>
+  opensWithCatalog === true && config.settings.catalogIsPublic && isAnonymous(request);
 
 /** A request to the endpoint, once all of it is known to be as declared. */
 export interface OperationRequest<P extends string, A extends About> {

@@ -23,7 +23,7 @@ export function readSenderBody(
   declared = declaredLength(exchange.request),
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const { request } = exchange;
-  const { bodyBytes } = deps.settings();
+  const { bodyBytes } = deps.config.settings;
   if (refused(declared)) return declared;
   const length = declared ?? bodyBytes;
   const coding = codingOf(request);
@@ -70,7 +70,7 @@ async function readPacked(
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { bodyBytes } = deps.settings();
+  const { bodyBytes } = deps.config.settings;
   const identity = await permittedSender(exchange, sender, deps);
   if (refused(identity)) return unread(identity);
   let packed: Uint8Array | Refusal;
@@ -105,7 +105,7 @@ async function permittedSender(
 ): Promise<Identity | Refusal> {
   const identity = typeof sender === "string" ? await whoSends(exchange, deps, () => sender) : sender;
   if (refused(identity)) return identity;
-  const tooOften = identity.kind === "key" ? deps.overRate(identity.key) : null;
+  const tooOften = identity.kind === "key" ? deps.generation.overRate(identity.key) : null;
   return tooOften === null ? identity : unread(tooOften);
 }
 
@@ -117,7 +117,7 @@ async function takeRoom(
 ): Promise<BodyReservation | Refusal> {
   const sender = await senderOf(identity, length, () => clientBlocks(exchange, deps), deps);
   if (refused(sender)) return unread(sender);
-  const release = await deps.bodies.take(sender, length, ROOM_WAIT_MS, exchange.request.signal);
+  const release = await deps.bodies.prompts.take(sender, length, ROOM_WAIT_MS, exchange.request.signal);
   if (release === null) return noRoom();
   exchange.keepRoom(release);
   exchange.isUnpaid = !sender.pays;
@@ -136,9 +136,9 @@ const readTimed = (
   { request }: HttpExchange,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> =>
-  pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.scarce
+  pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.prompts.scarce
     ? // All of it at once, which is cheapest, while nobody is waiting for room.
-      inTime(readBody(request, deps.settings().bodyBytes), length, deps.keyDeps.clock)
+      inTime(readBody(request, deps.config.settings.bodyBytes), length, deps.keyDeps.clock)
     : readAtPace(request, deps);
 
 /**
@@ -148,7 +148,7 @@ const readTimed = (
  */
 async function readAtPace(
   request: Request,
-  { keyDeps, settings, bodies }: HttpDeps,
+  { keyDeps, config, bodies }: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
   const { clock } = keyDeps;
   const late = Promise.withResolvers<Refusal>();
@@ -161,7 +161,7 @@ async function readAtPace(
     behindMs = Math.max(0, behindMs + nowMs - checkedMs - received / MIN_BYTES_PER_MS);
     checkedMs = nowMs;
     received = 0;
-    isLate = behindMs > (bodies.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS);
+    isLate = behindMs > (bodies.prompts.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS);
     if (isLate) late.resolve(tooSlow());
     else timer = clock.after(CHECK_MS, check);
   };
@@ -171,7 +171,7 @@ async function readAtPace(
   };
   let timer = clock.after(CHECK_MS, check);
   try {
-    return await Promise.race([readBody(request, settings().bodyBytes, arrived), late.promise]);
+    return await Promise.race([readBody(request, config.settings.bodyBytes, arrived), late.promise]);
   } finally {
     timer.cancel();
   }

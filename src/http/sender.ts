@@ -24,11 +24,11 @@ export async function senderOf(
   if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, read: null };
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
-  if (deps.bodies.scarceUnpaid && (await deps.keyDeps.spendable.of(balance.id)) <= 0) {
+  if (deps.bodies.prompts.scarceUnpaid && (await deps.keyDeps.spendable.of(balance.id)) <= 0) {
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
     if (used >= limit) return onlyPaid();
   }
-  const read = deps.unpaidBytes.take({ balance: balance.id, network }, Math.max(0, length - taken));
+  const read = deps.bodies.unpaid.take({ balance: balance.id, network }, Math.max(0, length - taken));
   return typeof read === "number" ? tooMuch(read) : { turn: network, pays: false, read };
 }
 
@@ -41,9 +41,9 @@ export interface BodySender extends Sender {
 export async function paysFor(
   balance: BalanceId,
   length: number,
-  { keyDeps, catalog }: Pick<HttpDeps, "keyDeps" | "catalog">,
+  { keyDeps, config }: Pick<HttpDeps, "keyDeps" | "config">,
 ): Promise<boolean> {
-  const cost = Math.max(1, leastCost(length, catalog()));
+  const cost = Math.max(1, leastCost(length, config.catalog));
   return (await keyDeps.spendable.of(balance, cost)) >= cost;
 }
 

@@ -31,14 +31,28 @@ export function httpDeps(
   { generate, repeats, lifecycle, events }: Serving,
 ): HttpDeps {
   const { config: active, clock, random, books, counting, log } = parts;
-  const { health, peers, hostsHere, reporting, payments } = rooms;
-  const { ledger, keyring } = books;
+  const { peers, reporting } = rooms;
+  const { keyring } = books;
   const countTokensDeps: CountTokensDeps = {
     ...promptCountDeps(rooms, parts),
     nameRefusal: (model: string, { allowedModels }: Key) =>
       nameRefusal({ model, allowedModels }, active.config.catalog, rooms.suggest),
   };
   return {
+    config: {
+      get settings() {
+        return active.http;
+      },
+      get catalog() {
+        return active.config.catalog;
+      },
+      schema: schemaVersion(active.config.store),
+      modelLists,
+      view: () => configView(active.config, active.links),
+      reload: async () => ({ problem: await reload(), needsRestart: active.needsRestart }),
+      nodeDifferences,
+    },
+    lifecycle,
     keyDeps: {
       store: books.keys,
       keyring,
@@ -56,38 +70,7 @@ export function httpDeps(
       links: () => active.links,
       keyring,
     },
-    webhooks: events.ownWebhooks,
-    operatorsWebhooks: events.operatorsWebhooks,
-    throttles: rooms.throttles,
-    adminToken: parts.adminToken,
-    wrongTokens: new WrongTokens(clock, (network, count) =>
-      log("wrong admin token", { network, ...(count > 1 ? { more: count } : {}) }),
-    ),
-    untrustedProxies: new UntrustedProxies(
-      (address) => reporting.metrics.untrustedProxy(address),
-      (address) => log("untrusted proxy", { address, next: UNTRUSTED }),
-    ),
-    settings: () => active.http,
-    generate,
-    generateOnce: (surface, call) => repeats.answer(surface, call),
-    turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
-    overRate(key) {
-      const short = ledger.overRate(key);
-      return short === null ? null : rateRefusal(short, active.links.dashboardUrl);
-    },
-    payments: payments.methods,
-    bodies: rooms.bodies,
-    unpaidBytes: new UnpaidBytes(clock),
-    unpaidRequests: rooms.unpaidRequests,
-    mailer,
-    controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
-    counting,
-    countTokens: (body, asker) => countMessages(body, asker, countTokensDeps),
-    catalog: () => active.config.catalog,
     books,
-    sockets: rooms.sockets,
-    health,
-    hostsNow: async () => (await peers?.hosts()) ?? hostsHere(),
     ledger: ledgerOperations(books, rooms.allowances),
     receipts: rooms.receipts,
     receiptSigner: new ReceiptSigner({
@@ -96,20 +79,49 @@ export function httpDeps(
       random,
       issuer: () => active.links.baseUrl,
     }),
-    nodeDifferences,
-    schema: schemaVersion(active.config.store),
+    payments: rooms.payments.methods,
+    webhooks: events.ownWebhooks,
+    operatorsWebhooks: events.operatorsWebhooks,
+    generation: {
+      generate,
+      generateOnce: (surface, call) => repeats.answer(surface, call),
+      turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
+      overRate(key) {
+        const short = books.ledger.overRate(key);
+        return short === null ? null : rateRefusal(short, active.links.dashboardUrl);
+      },
+      countTokens: (body, asker) => countMessages(body, asker, countTokensDeps),
+      compaction: (...work) => counting.compaction(...work),
+    },
+    sockets: rooms.sockets,
+    bodies: {
+      prompts: rooms.bodies,
+      control: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
+      unpaid: new UnpaidBytes(clock),
+    },
+    unpaidRequests: rooms.unpaidRequests,
+    throttles: rooms.throttles,
+    untrustedProxies: new UntrustedProxies(
+      (address) => reporting.metrics.untrustedProxy(address),
+      (address) => log("untrusted proxy", { address, next: UNTRUSTED }),
+    ),
+    admin: {
+      token: parts.adminToken,
+      wrongTokens: new WrongTokens(clock, (network, count) =>
+        log("wrong admin token", { network, ...(count > 1 ? { more: count } : {}) }),
+      ),
+    },
+    health: rooms.health,
+    processes: {
+      hosts: async () => (await peers?.hosts()) ?? rooms.hostsHere(),
+      metrics: async () => prometheusText((await peers?.metrics()) ?? reporting.metrics.read()),
+    },
     apps: new AppBundle(),
-    unready: () => lifecycle.unready(),
-    stopping: () => lifecycle.isStopping,
-    reload: async () => ({ problem: await reload(), needsRestart: active.needsRestart }),
-    modelLists,
-    configInForce: () => configView(active.config, active.links),
-    metrics: async () => prometheusText((await peers?.metrics()) ?? reporting.metrics.read()),
     onFault: rooms.onFault,
   };
 }
 
-interface Serving extends Pick<HttpDeps, "generate"> {
+interface Serving extends Pick<HttpDeps["generation"], "generate"> {
   readonly repeats: Repeats;
   readonly lifecycle: Lifecycle;
   readonly events: Events;

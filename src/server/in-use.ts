@@ -29,7 +29,7 @@ export interface RoomsInUse {
   /** Null where there are no other workers. */
   readonly passed: Pick<PassedRepeats, "areOpen"> | null;
   /** These two are null where no port is open. */
-  readonly deps: Pick<HttpDeps, "controlBodies"> | null;
+  readonly deps: Pick<HttpDeps, "bodies"> | null;
   readonly server: Pick<Bun.Server<unknown>, "pendingRequests"> | null;
 }
 
@@ -51,7 +51,7 @@ function* counted(rooms: RoomsInUse): Generator<InUse> {
   yield ["pieces of work for the counting threads", rooms.counting.inUse];
   yield ["balances with payments in line", generation.payments?.balancesInLine ?? 0];
   yield* bytesOf("bodies", rooms.bodies);
-  if (deps !== null) yield* bytesOf("control bodies", deps.controlBodies);
+  if (deps !== null) yield* bytesOf("control bodies", deps.bodies.control);
   yield ["WebSockets", rooms.sockets.count];
   yield ["limits of WebSockets", rooms.sockets.slotsInUse];
   yield ["bytes of conversations", rooms.sockets.bytes];

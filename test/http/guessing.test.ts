@@ -171,7 +171,7 @@ const exchange = {
 function keyDeps(): HttpDeps {
   const settings = { trustedProxies: new Networks() };
   const clock = new ManualClock();
-  const deps = { throttles: throttlesOf(() => new AddressThrottle(clock)), settings: () => settings };
+  const deps = { throttles: throttlesOf(() => new AddressThrottle(clock)), config: { settings } };
   return deps as unknown as HttpDeps;
 }
 

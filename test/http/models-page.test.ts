@@ -18,7 +18,7 @@ const wordsOf = (html: string): string =>
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ");
 
-const base = () => gateway.deps.catalog();
+const base = () => gateway.deps.config.catalog;
 /** The first of the test gateway's models, changed, and whether its route is free. */
 function catalogWith(change: Partial<Model>, free = false): Catalog {
   const [first] = base().models.values();

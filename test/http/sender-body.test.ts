@@ -241,7 +241,7 @@ describe("of senders without credit, large bodies", () => {
 
   test("are 429 when the network has sent as much as is read for nothing in a minute", async () => {
     for (const name of ["bal_a", "bal_b"] as BalanceId[])
-      gateway.deps.unpaidBytes.take({ balance: name, network: "127.0.0.0/24" }, UNPAID_BYTES.aNetwork / 2);
+      gateway.deps.bodies.unpaid.take({ balance: name, network: "127.0.0.0/24" }, UNPAID_BYTES.aNetwork / 2);
     const refused = new RawClient(gateway.port);
     await refused.write(head(LARGE, (await gateway.setUp()).key) + "x".repeat(LARGE));
     await refused.until((text) => text.includes("error"));

@@ -168,6 +168,11 @@ export class TestGateway {
     ];
   }
 
+  private answer(call: GenerationCall): Promise<GenerationAnswer> {
+    this.calls.push(call);
+    return this.generate(call);
+  }
+
   private creditOf(id: BalanceId): NanoUsd {
     let total = 0;
     for (const credit of this.credits.values()) if (credit.balanceId === id) total += credit.amount;
@@ -177,7 +182,28 @@ export class TestGateway {
   private makeDeps(clock: Clock): HttpDeps {
     const store = new SqlKeyStore(new SqliteDatabase(this.db), clock);
     const keyring = new Keyring(store);
+    const self = this;
     return {
+      config: {
+        get settings() {
+          return self.settings;
+        },
+        catalog: CATALOG,
+        schema: schemaVersion({ kind: "sqlite" }),
+        modelLists: {
+          apply: async () => refuse("invalid_request", "No model list is applied here."),
+          undo: async () => refuse("invalid_request", "No model list is applied here."),
+        },
+        view: () => ({ file: "gateway.yaml", models: [] }),
+        reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
+        nodeDifferences: async () => new Map(),
+      },
+      lifecycle: {
+        unready: () => this.unready,
+        get isStopping() {
+          return self.stopping;
+        },
+      },
       keyDeps: {
         store,
         keyring,
@@ -191,36 +217,35 @@ export class TestGateway {
         clock,
         random: systemRandom,
         contracts: { check: async () => this.contractAnswer },
-        mailer: { post: (mail) => this.mails.push(mail) },
+        mailer: { post: (mail) => this.mails.push(mail), heldBack: () => {} },
         links: () => this.settings,
         keyring,
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
-      adminToken: ADMIN_TOKEN,
-      // Without the second that the real one takes for each.
       webhooks: NO_WEBHOOKS,
       operatorsWebhooks: { list: async () => [], test: async () => undefined },
-      wrongTokens: {
-        note: (network) => {
-          this.wrongAdminTokens.push(network);
-          return null;
+      admin: {
+        token: ADMIN_TOKEN,
+        // Without the second that the real one takes for each.
+        wrongTokens: {
+          note: (network) => {
+            this.wrongAdminTokens.push(network);
+            return null;
+          },
         },
       },
       untrustedProxies: new UntrustedProxies(
         () => {},
         (address) => this.untrustedProxies.push(address),
       ),
-      settings: () => this.settings,
-      generate: (_surface, call) => {
-        this.calls.push(call);
-        return this.generate(call);
+      generation: {
+        generate: (_surface, call) => this.answer(call),
+        generateOnce: (_surface, call) => this.answer(call),
+        turnedAway: () => {},
+        overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
+        countTokens: async (body) => body.length,
+        compaction: COUNTS_NOTHING.compaction,
       },
-      generateOnce: (_surface, call) => {
-        this.calls.push(call);
-        return this.generate(call);
-      },
-      turnedAway: () => {},
-      overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       payments: {
         amounts: SOLD.amounts,
         store: new SqlPaymentStore(new SqliteDatabase(this.db), clock),
@@ -233,14 +258,8 @@ export class TestGateway {
           resolve: async () => "not held",
         },
       },
-      bodies: this.bodies,
+      bodies: { prompts: this.bodies, control: this.controlBodies, unpaid: new UnpaidBytes(clock) },
       unpaidRequests: new UnpaidRequests(clock, { known: (id) => this.creditOf(id) }),
-      mailer: { heldBack: () => {} },
-      unpaidBytes: new UnpaidBytes(clock),
-      controlBodies: this.controlBodies,
-      counting: COUNTS_NOTHING,
-      countTokens: async (body) => body.length,
-      catalog: () => CATALOG,
       books: {
         runs: new Runs(store),
         usage: (of) => this.usage(of),
@@ -255,7 +274,10 @@ export class TestGateway {
       },
       sockets: this.sockets,
       health: this.health,
-      hostsNow: async () => ({ routes: this.routes, loads: [] }),
+      processes: {
+        hosts: async () => ({ routes: this.routes, loads: [] }),
+        metrics: async () => "gateway_up 1\n",
+      },
       ledger: {
         balance: async (id) => ({ credited: this.creditOf(id), total: this.creditOf(id) }),
         balanceUse: async (id) => {
@@ -311,24 +333,13 @@ export class TestGateway {
           return { receipts, nextBefore: mine.length > from + limit ? receipts.at(-1)!.id : null };
         },
       },
-      nodeDifferences: async () => new Map(),
-      modelLists: {
-        apply: async () => refuse("invalid_request", "No model list is applied here."),
-        undo: async () => refuse("invalid_request", "No model list is applied here."),
-      },
       receiptSigner: new ReceiptSigner({
         store: new SigningKeyStore(new SqliteDatabase(this.db)),
         clock,
         random: systemRandom,
         issuer: () => this.settings.baseUrl,
       }),
-      schema: schemaVersion({ kind: "sqlite" }),
       apps: new AppBundle(),
-      unready: () => this.unready,
-      stopping: () => this.stopping,
-      reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
-      configInForce: () => ({ file: "gateway.yaml", models: [] }),
-      metrics: async () => "gateway_up 1\n",
       onFault: (error, receipt) => this.faults.push({ error, receipt }),
     };
   }

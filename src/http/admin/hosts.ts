@@ -13,15 +13,15 @@ import { list, ok } from "../reply.ts";
  * secrets.
  */
 export const adminHostEndpoints = (): Endpoint[] => [
-  operation("GET /admin/hosts", ADMIN.hosts, async (_, { catalog, hostsNow }) => {
-    const present = catalog();
-    const { routes, loads } = await hostsNow();
+  operation("GET /admin/hosts", ADMIN.hosts, async (_, { config, processes }) => {
+    const present = config.catalog;
+    const { routes, loads } = await processes.hosts();
     const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
     return list(
       [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, loads)),
     );
   }),
-  operation("GET /admin/config", ADMIN.config, (_, deps) => ok(deps.configInForce())),
+  operation("GET /admin/config", ADMIN.config, (_, deps) => ok(deps.config.view())),
 ];
 
 interface RouteTo {

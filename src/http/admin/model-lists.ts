@@ -6,16 +6,16 @@ import { ok } from "../reply.ts";
 
 /** Models and prices from lists, without a restart: docs/hosts.md. */
 export const adminModelListEndpoints = (): Endpoint[] => [
-  operation("POST /admin/models", MODEL_LISTS.apply, async ({ fields }, { modelLists }) => {
+  operation("POST /admin/models", MODEL_LISTS.apply, async ({ fields }, { config }) => {
     const { source, models, accept = [], apply = false } = fields;
     const rows = rowsIn(models);
     if (rows === null)
       return invalidField("models", "`models` must be the JSON text of a list of models at hosts.");
-    const answer = await modelLists.apply({ source, rows, accept, apply });
+    const answer = await config.modelLists.apply({ source, rows, accept, apply });
     return refused(answer) ? answer : ok(answer);
   }),
-  operation("POST /admin/models/undo", MODEL_LISTS.undo, async (_, { modelLists }) => {
-    const answer = await modelLists.undo();
+  operation("POST /admin/models/undo", MODEL_LISTS.undo, async (_, { config }) => {
+    const answer = await config.modelLists.undo();
     return refused(answer) ? answer : ok(answer);
   }),
 ];

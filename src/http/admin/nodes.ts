@@ -11,8 +11,8 @@ import { list, ok } from "../reply.ts";
 
 /** The gateways that share a store, and the closing of one that will never come back: docs/scaling.md. */
 export const adminNodeEndpoints = (): Endpoint[] => [
-  operation("GET /admin/nodes", NODES.list, async (_, { books, nodeDifferences }) => {
-    const differences = await nodeDifferences();
+  operation("GET /admin/nodes", NODES.list, async (_, { books, config }) => {
+    const differences = await config.nodeDifferences();
     return list((await books.nodes.list()).map((node) => view(node, differences.get(node.name) ?? [])));
   }),
   operation("POST /admin/nodes/:id/close", NODES.close, async ({ params: { id } }, { books }) => {

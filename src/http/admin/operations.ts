@@ -88,7 +88,7 @@ export const adminEndpoints = (): Endpoint[] => [
     return ok({ ok: drift === 0n, drift_nano: String(drift), ...booksView(books) });
   }),
   operation("POST /admin/reload", ADMIN.reload, async (_, deps) => {
-    const { problem, needsRestart } = await deps.reload();
+    const { problem, needsRestart } = await deps.config.reload();
     return problem === null
       ? ok({ reloaded: true, needs_restart: needsRestart })
       : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);

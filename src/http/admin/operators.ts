@@ -21,7 +21,7 @@ export const operatorEndpoints = (): Endpoint[] => [
   operation("GET /admin/me", OPERATORS.me, ({ exchange }) => ok(view(exchange.operator!))),
   operation("GET /admin/operators", OPERATORS.list, async (_, deps) => {
     const stored = (await deps.books.operators.list()).map(storedView);
-    return list([view(FIRST_OPERATOR), ...deps.settings().operators.map(configuredView), ...stored]);
+    return list([view(FIRST_OPERATOR), ...deps.config.settings.operators.map(configuredView), ...stored]);
   }),
   operation("POST /admin/operators", OPERATORS.add, async ({ fields }, deps) => {
     const { name, role, expires_at } = fields;
@@ -63,14 +63,14 @@ export const operatorEndpoints = (): Endpoint[] => [
   }),
 ];
 
-const isTaken = (name: string, { settings }: HttpDeps): boolean =>
-  TAKEN_NAMES.includes(name) || settings().operators.some((one) => one.name === name);
+const isTaken = (name: string, { config }: HttpDeps): boolean =>
+  TAKEN_NAMES.includes(name) || config.settings.operators.some((one) => one.name === name);
 
 const takenName = (name: string): Refusal =>
   invalidField("name", `\`${name}\` is taken. Send another \`name\`, or rotate the token of this one.`);
 
-const unknownOperator = (name: string, { settings }: HttpDeps): Refusal =>
-  settings().operators.some((one) => one.name === name)
+const unknownOperator = (name: string, { config }: HttpDeps): Refusal =>
+  config.settings.operators.some((one) => one.name === name)
     ? invalidField("name", `\`${repeated(name)}\` is in the configuration: change it there, and reload.`)
     : invalidField("name", `There is no operator \`${repeated(name)}\`. GET /admin/operators lists them.`);
 

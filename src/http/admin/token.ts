@@ -57,9 +57,9 @@ export async function notAdmin(
 }
 
 async function operatorWith(token: string, deps: HttpDeps): Promise<KnownOperator | null> {
-  if (sameSecret(token, deps.adminToken)) return FIRST_OPERATOR;
+  if (sameSecret(token, deps.admin.token)) return FIRST_OPERATOR;
   const hash = hashSecret(token);
-  const configured = deps.settings().operators.find(({ tokenHash }) => tokenHash === hash);
+  const configured = deps.config.settings.operators.find(({ tokenHash }) => tokenHash === hash);
   if (configured !== undefined)
     return { ...configured, source: "configuration", createdAt: null, expiresAt: null };
   // Other texts are none of the store's, and guessing costs it nothing.
@@ -80,7 +80,7 @@ const roleTooLow = ({ name, role }: Operator, needed: OperatorRole): Refusal =>
 
 async function wrongToken(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal> {
   const blocks = clientBlocks(exchange, deps);
-  const delay = deps.wrongTokens.note(blocks[0]);
+  const delay = deps.admin.wrongTokens.note(blocks[0]);
   const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MAX_WRONG_TOKENS);
   await delay;
   return wait === null

@@ -36,7 +36,7 @@ export const adminUsageEndpoints = (): Endpoint[] => [
 
 /** Whether the receipts of the period before are still there. */
 function isKept({ since, lengthMs }: UsagePeriod, now: number, deps: HttpDeps): boolean {
-  const { receiptDays } = deps.settings();
+  const { receiptDays } = deps.config.settings;
   return receiptDays === null || since - lengthMs >= now - receiptDays * DAY_MS;
 }
 

@@ -33,10 +33,10 @@ export const accountEndpoints = (): Endpoint[] => [
     const busy = await tooMany("sign-in mails", "mails", MAX_MAILS, exchange, deps);
     if (busy !== null) return busy;
     const { mails } = deps.throttles;
-    if ((await mails.take(EVERYBODY, deps.settings().mailsPerHour)) === null)
+    if ((await mails.take(EVERYBODY, deps.config.settings.mailsPerHour)) === null)
       await requestLink(deps.accounts, address);
     else {
-      deps.mailer.heldBack();
+      deps.accounts.mailer.heldBack();
       requestLink(deps.accounts, address, "accounts").catch((error) => deps.onFault(error, exchange.receipt));
     }
     return new JsonReply(202, { expires_in: LINK_MINUTES * 60 });
@@ -85,7 +85,7 @@ function signedIn(
   return new JsonReply(
     200,
     { session, expires_at: isoTime(expiresAt), account_id: account.id },
-    fromOwnPage(request, deps.settings()) ? { "set-cookie": sessionCookie(session, seconds) } : {},
+    fromOwnPage(request, deps.config.settings) ? { "set-cookie": sessionCookie(session, seconds) } : {},
   );
 }
 

@@ -38,7 +38,7 @@ export function catalogEndpoints(): Endpoint[] {
       return entries.reply;
     }),
     operation("GET /v1/models", CATALOG.models, ({ who, query }, deps) => {
-      const { baseUrl } = deps.settings();
+      const { baseUrl } = deps.config.settings;
       const of = catalogFor(who, deps);
       let listed = modelsOf.get(of);
       if (listed?.baseUrl !== baseUrl) {
@@ -61,9 +61,9 @@ export function catalogEndpoints(): Endpoint[] {
 }
 
 /** At the prices that the key is charged, or the balance of an owner; strangers see the plain prices where the catalog is public. */
-function catalogFor(who: Identity | null, { catalog }: HttpDeps): Catalog {
-  if (who === null) return catalog();
-  return catalogAt(catalog(), who.kind === "key" ? priceListOf(who) : who.balance.priceList);
+function catalogFor(who: Identity | null, { config }: HttpDeps): Catalog {
+  if (who === null) return config.catalog;
+  return catalogAt(config.catalog, who.kind === "key" ? priceListOf(who) : who.balance.priceList);
 }
 
 const policyOf = (who: Identity | null): KeyPolicy | null =>
@@ -112,8 +112,8 @@ function reachable(views: readonly ModelAnswer[], who: Identity | null, { models
   return views.filter(({ id }) => permitted.has(id));
 }
 
-const viewsOf = ({ models }: Catalog, { health, settings }: HttpDeps): readonly ModelAnswer[] =>
-  [...models.values()].map((one) => modelView(namedModel(one, health), settings().baseUrl));
+const viewsOf = ({ models }: Catalog, { health, config }: HttpDeps): readonly ModelAnswer[] =>
+  [...models.values()].map((one) => modelView(namedModel(one, health), config.settings.baseUrl));
 
 interface ModelPage {
   readonly models: readonly ModelAnswer[];
@@ -154,7 +154,7 @@ function pageOf(
 }
 
 function model(name: string, who: Identity | null, deps: HttpDeps): Answered<typeof CATALOG.model> {
-  const { baseUrl } = deps.settings();
+  const { baseUrl } = deps.config.settings;
   const catalog = catalogFor(who, deps);
   const suggest = (unknown: string) => suggestion(unknown, catalog, baseUrl);
   const id = idMeantBy(name, catalog, suggest);

@@ -52,7 +52,7 @@ export const claimEndpoints = (): Endpoint[] => [
     if (busy !== null) return busy;
     if ((await deps.keyDeps.spendable.of(id)) <= 0) {
       const blocks = clientBlocks(exchange, deps);
-      const crowded = await takeOfEverybody(deps.throttles.claims, blocks, deps.settings().mailsPerHour);
+      const crowded = await takeOfEverybody(deps.throttles.claims, blocks, deps.config.settings.mailsPerHour);
       if (crowded !== null) return tooManyForAll(crowded);
     }
     const account = await claimByEmail(deps.accounts, claimant, address);
@@ -90,7 +90,7 @@ async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply |
     if (refused(fields)) return fields;
     const taken = await takeBack(deps.accounts, hashSecret(secret), fields.revoke_keys ?? false);
     if (taken === null) {
-      return againstGuessing(exchange, deps, async () => invalidRecovery(deps.settings().dashboardUrl));
+      return againstGuessing(exchange, deps, async () => invalidRecovery(deps.config.settings.dashboardUrl));
     }
     return refused(taken)
       ? taken

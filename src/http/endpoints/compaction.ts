@@ -33,7 +33,7 @@ async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response
     const request = exchange.isUnpaid ? await compactUnpaid(body, exchange, deps) : compactionRequest(body);
     if (request === null) return turnedAway(tooMuchUnpaid(RETRY_S), deps);
     const call = new ClientCall(secret, request, exchange, deps);
-    const answer = await deps.generateOnce("responses", call);
+    const answer = await deps.generation.generateOnce("responses", call);
     return refused(answer) ? turnedAway(answer, deps) : compactionResponse(answer, deps);
   } finally {
     exchange.clientsTurn();
@@ -43,14 +43,14 @@ async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response
 /** Parsing ten megabytes would keep everybody else waiting. */
 function compactUnpaid(body: Uint8Array, exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | null> {
   const key = wideNetwork(clientBlocks(exchange, deps));
-  return deps.counting.compaction(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
+  return deps.generation.compaction(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
 }
 
 const COMPACT_MS = 10_000;
 const RETRY_S = 5;
 
 function turnedAway(refusal: Refusal, deps: HttpDeps): Refusal {
-  deps.turnedAway("responses", refusal.code);
+  deps.generation.turnedAway("responses", refusal.code);
   return refusal;
 }
 
@@ -61,7 +61,7 @@ function compactionResponse(answer: GenerationAnswer, deps: HttpDeps): Response 
   if (status !== 200 || body === null) return new Response(body, { status, headers });
   const compaction = readCompaction(body);
   if (compaction !== null) return new Response(JSON.stringify(compaction), { status, headers });
-  const error = errorObject(notShortened(), deps.settings().baseUrl);
+  const error = errorObject(notShortened(), deps.config.settings.baseUrl);
   return new Response(JSON.stringify({ error }), { status: notShortened().status, headers });
 }
 

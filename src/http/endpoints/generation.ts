@@ -45,7 +45,7 @@ function surface(
   deps: HttpDeps,
 ): Endpoint {
   const turnedAway = (refusal: Refusal): Refusal => {
-    deps.turnedAway(name, refusal.code);
+    deps.generation.turnedAway(name, refusal.code);
     return refusal;
   };
   return {
@@ -65,7 +65,7 @@ function surface(
       if (refused(body)) return turnedAway(body);
       exchange.gatewaysTurn();
       try {
-        const answer = await deps.generateOnce(name, new ClientCall(secret, body, exchange, deps));
+        const answer = await deps.generation.generateOnce(name, new ClientCall(secret, body, exchange, deps));
         return refused(answer) ? turnedAway(answer) : answerResponse(answer, exchange);
       } finally {
         exchange.clientsTurn();
@@ -82,12 +82,12 @@ async function countTokens(exchange: HttpExchange, deps: HttpDeps): Promise<Json
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");
   const { suspended } = identity.balance;
-  if (suspended !== null) return suspension(suspended, deps.settings().contact);
+  if (suspended !== null) return suspension(suspended, deps.config.settings.contact);
   const body = await readSenderBody(exchange, identity, deps);
   if (refused(body)) return body;
   const { signal } = exchange.request;
   const { isUnpaid } = exchange;
   const asker = { key: identity.key, blocks: clientBlocks(exchange, deps), isUnpaid, signal };
-  const tokens = await deps.countTokens(body, asker);
+  const tokens = await deps.generation.countTokens(body, asker);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });
 }

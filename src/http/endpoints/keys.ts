@@ -83,7 +83,7 @@ export const keyEndpoints = (): Endpoint[] => [
 async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
   const { request } = exchange;
   if (isAnonymous(request)) {
-    const { accountlessKeysPerAddressPerHour } = deps.settings();
+    const { accountlessKeysPerAddressPerHour } = deps.config.settings;
     if (accountlessKeysPerAddressPerHour === 0) return noSetUps(deps);
     const { set_ups: setUps } = deps.throttles;
     const blocks = clientBlocks(exchange, deps);
@@ -97,7 +97,7 @@ async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
-  if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
+  if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.config.settings.contact);
   const wait = await unpaidKey(who.balance.id, exchange, deps);
   if (wait !== null) return tooManyUnpaid(wait);
   const fields = await readFields(KeyFields, exchange, deps);
@@ -108,7 +108,7 @@ async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply
 /** On a balance that exists. */
 export async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
   const now = deps.keyDeps.clock.now();
-  const spec = keySpec(fields, now, deps.catalog());
+  const spec = keySpec(fields, now, deps.config.catalog);
   if (refused(spec)) return spec;
   const minted = await createKey(deps.keyDeps, balance, spec, by);
   return refused(minted) ? minted : created(mintedView(minted, now));
@@ -120,7 +120,7 @@ export async function newBalance(
   deps: HttpDeps,
 ): Promise<JsonReply<SetUpAnswer> | Refusal> {
   const now = deps.keyDeps.clock.now();
-  const spec = keySpec(fields, now, deps.catalog());
+  const spec = keySpec(fields, now, deps.config.catalog);
   if (refused(spec)) return spec;
   const made = await setUp(deps.keyDeps, spec);
   if (refused(made)) return made;
@@ -144,7 +144,7 @@ export const shownKey = async (key: Key | Refusal, { keyDeps, ledger }: HttpDeps
 
 export async function changedKey(found: Key | Refusal, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
   if (refused(found)) return found;
-  const spec = keySpec(fields, deps.keyDeps.clock.now(), deps.catalog());
+  const spec = keySpec(fields, deps.keyDeps.clock.now(), deps.config.catalog);
   return refused(spec) ? spec : shownKey(await revise(deps.keyDeps, found.id, spec, by), deps);
 }
 
@@ -207,10 +207,10 @@ const tooManyUnpaid = (retryAfterS: number): Refusal =>
     "Revoking is always possible; with credit, there is no such limit.",
   );
 
-const noSetUps = ({ settings }: HttpDeps): Refusal =>
+const noSetUps = ({ config }: HttpDeps): Refusal =>
   refuse(
     "invalid_request",
-    `This gateway does not give out keys to everybody. Ask its operator for one, or sign in at ${settings().dashboardUrl}.`,
+    `This gateway does not give out keys to everybody. Ask its operator for one, or sign in at ${config.settings.dashboardUrl}.`,
   );
 
 const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>

@@ -40,11 +40,11 @@ export async function changeBalance(
   id: BalanceId,
   { low_credit_usd, price_list }: BalanceFields,
   by: Actor,
-  { keyDeps, catalog }: HttpDeps,
+  { keyDeps, config }: HttpDeps,
 ): Promise<Balance | Refusal> {
   const lowCredit = low_credit_usd == null ? low_credit_usd : readUsd("low_credit_usd", low_credit_usd);
   if (refused(lowCredit)) return lowCredit;
-  const priceList = namedPriceList(price_list, catalog());
+  const priceList = namedPriceList(price_list, config.catalog);
   if (refused(priceList)) return priceList;
   const changed = await keyDeps.store.changeBalance(id, (balance) =>
     rootOf(by, balance) === null
@@ -78,10 +78,10 @@ async function me(who: Identity, exchange: HttpExchange, deps: HttpDeps) {
     open_tier: await openTier(balance, exchange, now, deps),
     key_defaults: defaultLimits(balance, deps),
     low_credit_usd: usdOrNone(balance.lowCredit),
-    low_credit_default_usd: usdOrNone(deps.settings().lowCredit),
+    low_credit_default_usd: usdOrNone(deps.config.settings.lowCredit),
     account: found === null || at === null ? null : accountOf(who, found, at, now),
     reclaimed: at?.state === "reclaimed",
-    contact: deps.settings().contact,
+    contact: deps.config.settings.contact,
   });
 }
 

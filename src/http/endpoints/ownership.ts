@@ -24,34 +24,30 @@ export const ownershipEndpoints = (): Endpoint[] => [
     if (refused(balance)) return balance;
     // Between letting in and replacing, somebody else was faster.
     if (balance === null)
-      return who.by === "recovery" ? invalidRecovery(deps.settings().dashboardUrl) : notOfAccount();
+      return who.by === "recovery" ? invalidRecovery(deps.config.settings.dashboardUrl) : notOfAccount();
     return ok({ balance_id: balance, recovery_secret: secret, recovery_url: recoveryUrl(secret, deps) });
   }),
-  operation(
-    "DELETE /v1/me",
-    OWNERSHIP.deletion,
-    async ({ who, fields, exchange }, { accounts, settings }) => {
-      const [what, id] =
-        who.by === "session" ? ["account", who.accountBalances.account.id] : ["balance", who.balance.id];
-      if (fields.confirm !== id) {
-        return invalidField(
-          "confirm",
-          `\`confirm\` must be the id of the ${what} that ends for good: \`${id}\`.`,
-        );
-      }
-      const ended =
-        who.by === "session"
-          ? await deleteAccount(accounts, who.accountBalances.account.id)
-          : await closeBalance(accounts, who.secret);
-      if (ended === null) return invalidRecovery(settings().dashboardUrl);
-      if (refused(ended)) return ended;
-      const { closed, detached } = ended;
-      const body = { id, deleted: true as const, closed_balance_ids: closed, detached_balance_ids: detached };
-      return new JsonReply(200, body, withoutCookie(exchange));
-    },
-  ),
+  operation("DELETE /v1/me", OWNERSHIP.deletion, async ({ who, fields, exchange }, { accounts, config }) => {
+    const [what, id] =
+      who.by === "session" ? ["account", who.accountBalances.account.id] : ["balance", who.balance.id];
+    if (fields.confirm !== id) {
+      return invalidField(
+        "confirm",
+        `\`confirm\` must be the id of the ${what} that ends for good: \`${id}\`.`,
+      );
+    }
+    const ended =
+      who.by === "session"
+        ? await deleteAccount(accounts, who.accountBalances.account.id)
+        : await closeBalance(accounts, who.secret);
+    if (ended === null) return invalidRecovery(config.settings.dashboardUrl);
+    if (refused(ended)) return ended;
+    const { closed, detached } = ended;
+    const body = { id, deleted: true as const, closed_balance_ids: closed, detached_balance_ids: detached };
+    return new JsonReply(200, body, withoutCookie(exchange));
+  }),
 ];
 
 /** Behind the hash, so that no server on the way ever sees it. */
 export const recoveryUrl = (secret: string, deps: HttpDeps): string =>
-  `${deps.settings().dashboardUrl}#recover=${secret}`;
+  `${deps.config.settings.dashboardUrl}#recover=${secret}`;

@@ -88,7 +88,7 @@ async function order(
   deps: HttpDeps,
 ) {
   const { balance } = who;
-  if (balance.suspended !== null) return suspension(balance.suspended, deps.settings().contact);
+  if (balance.suspended !== null) return suspension(balance.suspended, deps.config.settings.contact);
   const amount = readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
   const idempotencyKey = idempotencyKeyOf(exchange.request.headers);

@@ -34,7 +34,7 @@ export const receiptEndpoints = (): Endpoint[] => [
   operation("GET /v1/receipts/:id", RECEIPTS.show, async ({ who, params: { id }, exchange }, deps) => {
     const receipt = await visible(id, who, deps);
     if (receipt === null) return noReceipt(id, " that this credential can read", deps);
-    return deps.settings().features.has("receipts.sign") && accepts(exchange.request, JOSE)
+    return deps.config.settings.features.has("receipts.sign") && accepts(exchange.request, JOSE)
       ? replyAs(JOSE, await deps.receiptSigner.sign(receipt), exchange.receipt)
       : ok(receiptView(receipt));
   }),
@@ -85,7 +85,7 @@ export const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>
   invalidField("before", `\`before\` must be the id of a receipt ${whose}.${kept(deps)}`);
 
 function kept(deps: HttpDeps): string {
-  const { receiptDays } = deps.settings();
+  const { receiptDays } = deps.config.settings;
   return receiptDays === null ? "" : ` Receipts are kept for ${receiptDays} days.`;
 }
 

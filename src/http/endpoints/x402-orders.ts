@@ -29,7 +29,7 @@ export async function orderByX402(
   const { amounts, x402 } = deps.payments!;
   const why = whyNot(amount, amounts);
   if (why !== null) return invalidField("amount_usd", `\`amount_usd\` ${why}.`);
-  const { baseUrl, contact } = deps.settings();
+  const { baseUrl, contact } = deps.config.settings;
   const unpaid = (words: string): Refusal => {
     const offer = paymentRequired([amount], x402!.offered(), { url: `${baseUrl}/v1/credits`, error: words });
     return offer === null ? nodesAway() : refuse("insufficient_credit", words, { paymentRequired: offer });

@@ -9,7 +9,7 @@ import { type HtmlPage, openDocument, page } from "./page.ts";
 export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
   let made: Made | null = null;
   const current = (): Made => {
-    const { baseUrl, features } = deps.settings();
+    const { baseUrl, features } = deps.config.settings;
     if (made?.baseUrl !== baseUrl || made.features !== features) {
       const served = [...others, ...docs].filter((endpoint) => isServed(endpoint, deps));
       made = { baseUrl, features, ...makeDocs(baseUrl, served) };

@@ -30,7 +30,7 @@ export function routeFigures(deps: HttpDeps): () => Promise<(model: Model) => re
   let latest: ReadonlyMap<string, RouteReport> = new Map();
   const read = async () => {
     try {
-      const { routes } = await deps.hostsNow();
+      const { routes } = await deps.processes.hosts();
       latest = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
     } catch {
       // The supervisor is busy: the figures from a moment ago are shown.

@@ -28,27 +28,32 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   };
   const sums = dailySums(deps);
   const figures = routeFigures(deps);
-  const { catalog, health, keyDeps, unready } = deps;
+  const { config, health, keyDeps, lifecycle } = deps;
   const status = async () => {
     const [day, speeds] = await Promise.all([sums(), figures()]);
-    const hosts = health.report(catalog());
-    return statusPage(catalog(), health, { now: keyDeps.clock.now(), sums: day, hosts, figures: speeds });
+    const hosts = health.report(config.catalog);
+    return statusPage(config.catalog, health, {
+      now: keyDeps.clock.now(),
+      sums: day,
+      hosts,
+      figures: speeds,
+    });
   };
   const statusJson = async () => {
     const [day, speeds] = await Promise.all([sums(), figures()]);
-    return statusAnswer(catalog(), health, { sums: day, figures: speeds, now: keyDeps.clock.now() });
+    return statusAnswer(config.catalog, health, { sums: day, figures: speeds, now: keyDeps.clock.now() });
   };
   const statusNow = memoize(status, STATUS_MS, keyDeps.clock);
   const statusJsonNow = memoize(statusJson, STATUS_MS, keyDeps.clock);
   return [
     openDocument("/", "text/plain", "Lists the addresses to start from", () => plainText(greeting(deps))),
     openDocument("/llms.txt", "text/plain", "Tells an agent the way from this address to a paid answer", () =>
-      plainText(guide(deps.settings())),
+      plainText(guide(deps.config.settings)),
     ),
     openDocument("/healthz", "text/plain", "Says that the process can serve (liveness)", () =>
-      plainText(`ok\nversion ${RELEASE}, schema ${deps.schema}\n`),
+      plainText(`ok\nversion ${RELEASE}, schema ${deps.config.schema}\n`),
     ),
-    { method: "GET", path: "/readyz", about: READINESS, handle: () => readiness(unready()) },
+    { method: "GET", path: "/readyz", about: READINESS, handle: () => readiness(lifecycle.unready()) },
     openDocument("/favicon.ico", "image/svg+xml", "The icon for browsers", icon),
     openDocument("/docs/errors", "text/html", "The errors reference", () => page(errors)),
     openDocument("/status", "text/html", "The public status page of models and hosts", async () =>
@@ -76,13 +81,13 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 const STATUS_MS = 1_000;
 
 /** Made again when the configuration was read again, and every few seconds; null where they are not public. */
-function modelsOf({ settings, catalog, health, keyDeps }: HttpDeps): () => ModelsPages | null {
+function modelsOf({ config, health, keyDeps }: HttpDeps): () => ModelsPages | null {
   let made: { readonly of: Catalog; readonly at: number; readonly pages: ModelsPages } | null = null;
   return () => {
-    const { baseUrl, catalogIsPublic } = settings();
+    const { baseUrl, catalogIsPublic } = config.settings;
     if (!catalogIsPublic) return null;
     const now = keyDeps.clock.now();
-    const of = catalog();
+    const of = config.catalog;
     if (made === null || made.of !== of || now - made.at > MODELS_MS || now < made.at)
       made = { of, at: now, pages: new ModelsPages(of, health, baseUrl) };
     return made.pages;
@@ -127,7 +132,7 @@ const plainText = (text: string, status = 200): Response =>
   });
 
 function greeting(deps: HttpDeps): string {
-  const { baseUrl, dashboardUrl } = deps.settings();
+  const { baseUrl, dashboardUrl } = deps.config.settings;
   return `Text generation gateway
 
 Create a key:   curl -X POST ${baseUrl}/v1/keys

@@ -141,7 +141,7 @@ export class ResponsesConnection {
   /** Large messages of who could not pay for them: the bytes are here, and looking through them costs as much again. */
   private tooMuchUnpaid(length: number): Refusal | null {
     const { balance, network } = this.opener;
-    const taken = this.deps.unpaidBytes.take({ balance, network }, length);
+    const taken = this.deps.bodies.unpaid.take({ balance, network }, length);
     return typeof taken === "number" ? tooMuchUnpaid(taken) : null;
   }
 
@@ -151,7 +151,7 @@ export class ResponsesConnection {
     const { secret, balance, pays } = this.opener;
     const holder = pays ? await keyring.identify(secret, clock.now()) : null;
     const mayPay = holder !== null && holder.balance.suspended === null;
-    this.pays = mayPay && (await paysFor(balance, this.deps.settings().bodyBytes, this.deps));
+    this.pays = mayPay && (await paysFor(balance, this.deps.config.settings.bodyBytes, this.deps));
   }
 
   private get isOld(): boolean {
@@ -259,8 +259,8 @@ export class ResponsesConnection {
 
   private refuse(why: Refusal | ProtocolError, streamId: string | null): void {
     const { clock, random } = this.deps.keyDeps;
-    const { baseUrl } = this.deps.settings();
-    if (refused(why)) this.deps.turnedAway("responses", why.code);
+    const { baseUrl } = this.deps.config.settings;
+    if (refused(why)) this.deps.generation.turnedAway("responses", why.code);
     this.socket?.notify(errorEvent(why, streamId, { baseUrl, receipt: newReceiptId(clock.now(), random) }));
   }
 

@@ -32,14 +32,14 @@ export async function answerTurn(
   sender: TurnSender,
   deps: HttpDeps,
 ): Promise<GenerationAnswer | Uint8Array | Refusal | ProtocolError> {
-  const { bodyBytes } = deps.settings();
+  const { bodyBytes } = deps.config.settings;
   const bytes = from.bytes + event.bytes;
   if (bytes > bodyBytes) return tooLarge(bodyBytes);
   if (!event.generates) return warmUp(event, bytes, sender, deps);
   const send = (isUnpaid: boolean) => {
     const before = from.items();
     if (before === null) return protocolError("previous_response_not_found", event.previousResponseId!);
-    return deps.generate("responses", callOf(requestBody(event, before), sender, isUnpaid));
+    return deps.generation.generate("responses", callOf(requestBody(event, before), sender, isUnpaid));
   };
   if (bytes <= SMALL_BYTES) return send(false);
   const counted = sender.isUnpaid ? event.bytes : 0;
@@ -69,7 +69,7 @@ async function warmUp(
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
   const { clock, keyring, random } = deps.keyDeps;
-  const { dashboardUrl, contact } = deps.settings();
+  const { dashboardUrl, contact } = deps.config.settings;
   const holder = await keyring.identify(secret, clock.now());
   if (holder === null) return invalidKey(dashboardUrl);
   const { key, balance } = holder;
@@ -78,7 +78,8 @@ async function warmUp(
   if (waitS !== null) return tooMuchUnpaid(waitS);
   const atS = Math.floor(clock.now() / 1_000);
   return (
-    deps.overRate(key) ?? warmUpStream(event.members, `resp_${randomBase58(ID_CHARACTERS, random)}`, atS)
+    deps.generation.overRate(key) ??
+    warmUpStream(event.members, `resp_${randomBase58(ID_CHARACTERS, random)}`, atS)
   );
 }
 
@@ -93,12 +94,12 @@ async function roomFor(
 ): Promise<{ readonly isUnpaid: boolean; release(): void } | Refusal> {
   const { clock, keyring } = deps.keyDeps;
   const holder = await keyring.identify(secret, clock.now());
-  if (holder === null) return invalidKey(deps.settings().dashboardUrl);
-  const tooOften = deps.overRate(holder.key);
+  if (holder === null) return invalidKey(deps.config.settings.dashboardUrl);
+  const tooOften = deps.generation.overRate(holder.key);
   if (tooOften !== null) return tooOften;
   const sender = await senderOf(holder, bytes, blocks, deps, counted);
   if (refused(sender)) return sender;
-  const release = await deps.bodies.take(sender, bytes, ROOM_WAIT_MS, signal);
+  const release = await deps.bodies.prompts.take(sender, bytes, ROOM_WAIT_MS, signal);
   return release === null ? noRoom() : { isUnpaid: !sender.pays, release };
 }
 

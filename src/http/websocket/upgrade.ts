@@ -26,7 +26,7 @@ export const webSocketEndpoint = (): Endpoint => ({
   async handle(exchange, deps) {
     const why = await upgraded(exchange, deps);
     if (why === null) return SWITCHED();
-    deps.turnedAway("responses", why.code);
+    deps.generation.turnedAway("responses", why.code);
     return why;
   },
 });
@@ -40,12 +40,12 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   if (secret === null) return missingKey(request);
   if (!asksForWebSocket(request)) return upgradeRequired();
   const { clock, keyring } = deps.keyDeps;
-  const { dashboardUrl, contact, bodyBytes } = deps.settings();
+  const { dashboardUrl, contact, bodyBytes } = deps.config.settings;
   const holder = await keyring.identify(secret, clock.now());
   if (holder === null) return notAKey(secret, dashboardUrl);
   const { key, balance } = holder;
   if (balance.suspended !== null) return suspension(balance.suspended, contact);
-  if (deps.stopping()) return notNow("The gateway is stopping.");
+  if (deps.lifecycle.isStopping) return notNow("The gateway is stopping.");
   const { sockets } = deps;
   const session = sessionOf(request.headers, {});
   if (session !== null && sockets.hasSentTooMuch(session, key.id))
@@ -80,7 +80,7 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
  */
 const waitUnpaid = (sender: Unpaid, blocks: readonly string[], deps: HttpDeps): number | null =>
   deps.unpaidRequests.waitS(sender.balance, () => blocks, { bytes: 0, writes: false }) ??
-  deps.unpaidBytes.waitS(sender, deps.sockets.messageBytes);
+  deps.bodies.unpaid.waitS(sender, deps.sockets.messageBytes);
 
 export const asksForWebSocket = ({ method, headers }: Request): boolean =>
   method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
