@@ -1,5 +1,20 @@
-import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import {
+  Argument,
+  type Command,
+  type CommandOptions,
+  InvalidArgumentError,
+  Option,
+} from "@commander-js/extra-typings";
 import { MAX_NANO_USD, usdFromNano } from "../units/usd.ts";
+
+/** A command that asks a gateway. It inherits from its parent how errors and output are handled. */
+export const connected = (parent: Command, name: string, options: CommandOptions = {}) =>
+  parent
+    .command(name, options)
+    .addOption(urlOption())
+    .addOption(tokenOption())
+    .addOption(allowHttpOption())
+    .addOption(jsonOption());
 
 /** Options that several commands share, and readers of what is typed. */
 export const jsonOption = () => new Option("--json", "print one JSON document, for programs").default(false);
@@ -18,6 +33,20 @@ export const allowHttpOption = () =>
 
 export const limitOption = () =>
   new Option("--limit <rows>", "show at most this many").argParser(wholeNumber).default(MAX_ROWS);
+
+export const ownerOption = () =>
+  new Option(
+    "--owner <secret>",
+    "act as an owner, with the recovery secret or a session; safer in GATEWAY_OWNER",
+  );
+
+export const noteOption = () => new Option("--note <text>", "why, for the record");
+
+export const lowCreditArgument = () =>
+  new Argument(
+    "<usd>",
+    "amount in USD, 0 for never, or default for the gateway's own `low_credit_usd`",
+  ).argParser(orDefault);
 
 /** More than anybody reads; a script can ask for more. */
 const MAX_ROWS = 1_000;
@@ -63,7 +92,7 @@ export function amountUsd(text: string): number {
 }
 
 /** Null: as for everybody. */
-export const orDefault = (text: string): number | null => (text === "default" ? null : amountUsd(text));
+const orDefault = (text: string): number | null => (text === "default" ? null : amountUsd(text));
 
 const MAX_USD = usdFromNano(MAX_NANO_USD);
 

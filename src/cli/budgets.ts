@@ -1,12 +1,49 @@
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { List } from "../api/answers.ts";
-import type { BudgetAnswer } from "../api/budgets.ts";
+import { BUDGET_WINDOWS, type BudgetAnswer } from "../api/budgets.ts";
+import { amountUsd, connected, ownerOption } from "./arguments.ts";
 import { adminClient, type Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { type CommandContext, members, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { balanceIdOf } from "./named.ts";
 
+export function addBudgets(gateway: Command, context: CommandContext): void {
+  const budgets = gateway.command("budgets").description("Create, list and change spending caps.") as Command;
+  connected(budgets, "list")
+    .description("List the budgets of a balance, or of --owner.")
+    .argument("[balance]", "id of a balance, bal_…")
+    .addOption(ownerOption())
+    .action((balance, options) => listBudgets(balance, options, context));
+  connected(budgets, "create")
+    .description("Create a spending cap that keys can share, as --owner.")
+    .argument("<name>", "name of the budget")
+    .addOption(ownerOption())
+    .addOption(
+      new Option("--cap-usd <usd>", "the most that may be spent").argParser(amountUsd).makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("--window <window>", "how long it counts").choices(BUDGET_WINDOWS).makeOptionMandatory(),
+    )
+    .option("--per <tag>", "cap each value of this tag separately, such as tag:user")
+    .action((name, options) => createBudget(name, options, context));
+  connected(budgets, "show")
+    .description("Show a budget of --owner; if it caps each value of a tag, with the values that spent most.")
+    .argument("<name>", "name of the budget")
+    .addOption(ownerOption())
+    .option("--value <value>", "the value of the tag to show")
+    .action((name, options) => showBudget(name, options, context));
+  connected(budgets, "change")
+    .description("Change a budget's cap or window.")
+    .argument("<name>", "name of the budget")
+    .option("--balance <id>", "the balance it belongs to, bal_…")
+    .addOption(ownerOption())
+    .addOption(new Option("--cap-usd <usd>", "the most that may be spent").argParser(amountUsd))
+    .addOption(new Option("--window <window>", "how long it counts").choices(BUDGET_WINDOWS))
+    .action((name, options) => changeBudget(name, options, context));
+}
+
 /** Lists the budgets of the balance that the operator names, or of the owner. */
-export async function listBudgets(
+async function listBudgets(
   balance: string | undefined,
   options: OwnerOptions,
   context: CommandContext,
@@ -29,7 +66,7 @@ export async function listBudgets(
   ]);
 }
 
-export async function createBudget(
+async function createBudget(
   name: string,
   { capUsd, window, per, ...options }: OwnerOptions & NewBudget,
   context: CommandContext,
@@ -46,7 +83,7 @@ interface NewBudget {
 }
 
 /** With the values that spent most, where it caps each value of a tag; or with one of them. */
-export async function showBudget(
+async function showBudget(
   name: string,
   { value, ...options }: OwnerOptions & { readonly value?: string | undefined },
   context: CommandContext,
@@ -70,7 +107,7 @@ export function mustBeOwner(options: OwnerOptions, context: CommandContext, what
   );
 }
 
-export async function changeBudget(
+async function changeBudget(
   name: string,
   {
     balance,

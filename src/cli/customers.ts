@@ -1,13 +1,47 @@
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { AccountAnswer } from "../api/admin.ts";
 import type { List } from "../api/answers.ts";
 import type { NodeAnswer } from "../api/nodes.ts";
 import type { OperatorsPayment } from "../api/payments.ts";
+import { PAYMENT_STATES } from "../payments/payment.ts";
+import { connected, limitOption, noteOption } from "./arguments.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, members, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { showList } from "./listing.ts";
 import { balanceIdOf } from "./named.ts";
+
+export function addPayments(gateway: Command, context: CommandContext): void {
+  const payments = gateway
+    .command("payments")
+    .description("List and refund payments, and decide about held ones.") as Command;
+  connected(payments, "list")
+    .description("List payments of all balances, newest first.")
+    .addOption(
+      new Option("--state <state>", "only these; held ones wait for a decision").choices(PAYMENT_STATES),
+    )
+    .option("--balance <id>", "only of this balance")
+    .addOption(limitOption())
+    .action((options) => listPayments(options, context));
+  connected(payments, "refund")
+    .description("Take back the credit of a payment, and refund the card.")
+    .argument("<payment>", "id of a payment, pay_…")
+    .action((id, options) => refundPayment(id, options, context));
+  connected(payments, "resolve")
+    .description("Decide about a payment that is held.")
+    .argument("<payment>", "id of a payment, pay_…")
+    .addOption(
+      new Option(
+        "--as <decision>",
+        "credited: the amount that arrived becomes credit; refunded: it is paid back",
+      )
+        .choices(["credited", "refunded"])
+        .makeOptionMandatory(),
+    )
+    .addOption(noteOption())
+    .action((id, options) => resolvePayment(id, options, context));
+}
 
 /** Who an account belongs to, and its balances: by its id, an email address or a wallet. */
 export async function showAccount(
@@ -32,7 +66,7 @@ async function accountOf(who: string, client: Client): Promise<AccountAnswer> {
   );
 }
 
-export async function listPayments(
+async function listPayments(
   options: OperationOptions & { limit: number; state?: string | undefined; balance?: string | undefined },
   context: CommandContext,
 ): Promise<void> {
@@ -58,11 +92,7 @@ export async function listPayments(
 }
 
 /** The credit is taken back first; a card then gets its money back by itself. */
-export async function refundPayment(
-  id: string,
-  options: OperationOptions,
-  context: CommandContext,
-): Promise<void> {
+async function refundPayment(id: string, options: OperationOptions, context: CommandContext): Promise<void> {
   const path = `/admin/payments/${encodeURIComponent(id)}/refund`;
   const payment = await adminClient(options, context).post<OperatorsPayment>(path);
   show(context, options.json, payment, [
@@ -73,7 +103,7 @@ export async function refundPayment(
   ]);
 }
 
-export async function resolvePayment(
+async function resolvePayment(
   id: string,
   { as, note, ...options }: OperationOptions & { readonly as: string; readonly note?: string | undefined },
   context: CommandContext,

@@ -1,11 +1,24 @@
-import type {
-  AdminKeyFields,
-  KeyAnswer,
-  MintedAnswer,
-  RevokedAnswer,
-  RotatedAnswer,
-  SetUpAnswer,
+import { type Command, Option } from "@commander-js/extra-typings";
+import {
+  type AdminKeyFields,
+  KEY_ORDERS,
+  type KeyAnswer,
+  type MintedAnswer,
+  type RevokedAnswer,
+  type RotatedAnswer,
+  type SetUpAnswer,
 } from "../api/keys.ts";
+import { PERIODS } from "../api/usage.ts";
+import {
+  amountUsd,
+  connected,
+  jsonObject,
+  limitOption,
+  orUnlimited,
+  ownerOption,
+  several,
+  wholeNumber,
+} from "./arguments.ts";
 import { adminClient, Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, knownAdminToken, refuseClearText } from "./connection.ts";
 import { type CommandContext, members, pairs, show } from "./console.ts";
@@ -13,7 +26,69 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { showList } from "./listing.ts";
 import { balanceIdOf, keyIdOf } from "./named.ts";
 
-export interface KeySpecOptions extends OwnerOptions {
+export function addKeys(gateway: Command, context: CommandContext): void {
+  const keys = gateway
+    .command("keys")
+    .description("Create, list, show, change and revoke API keys.") as Command;
+  const withKeySpec = (name: string) =>
+    connected(keys, name)
+      .addOption(ownerOption())
+      .option("--name <text>", "a name to recognise it by")
+      .option("--rpm-limit <n>", "requests per minute, or none", orUnlimited(wholeNumber))
+      .option("--tpm-limit <n>", "tokens per minute, or none", orUnlimited(wholeNumber))
+      .option("--daily-limit-usd <usd>", "spend per UTC day, or none", orUnlimited(amountUsd))
+      .option("--monthly-limit-usd <usd>", "spend per calendar month, or none", orUnlimited(amountUsd))
+      .addOption(new Option("--allow-model <id>", "a model it may call; repeatable").argParser(several))
+      .addOption(new Option("--budget <name>", "a budget it draws from; repeatable").argParser(several))
+      .option(
+        "--policy <json>",
+        `which hosts may serve it, and where its tags come from, such as '{"region":["eu"],"zdr":true}', or none`,
+        orUnlimited(jsonObject),
+      )
+      .option("--expires-at <time>", "a time in ISO 8601 with a time zone")
+      .option("--price-list <name>", "the price list that applies to it, or none; operators only");
+  withKeySpec("create")
+    .description("Create a key, on a new balance without an account unless --balance or --owner names one.")
+    .option("--balance <id>", "the key's balance, bal_…; with --owner, which of the owner's balances")
+    .action((options) => createKey(options, context));
+  withKeySpec("change")
+    .description("Change a key; what you do not name stays as it is.")
+    .argument("<key>", "id of a key, key_…, or the key itself")
+    .action((id, options) => changeKey(id, options, context));
+  connected(keys, "list")
+    .description("List the keys of a balance, or of --owner.")
+    .argument("[balance]", "id of a balance, bal_…")
+    .addOption(ownerOption())
+    .option("--search <text>", "only those with this text in name, first characters or id")
+    .addOption(
+      new Option("--state <state>", "only keys that work, or those that ended").choices(["active", "ended"]),
+    )
+    .addOption(new Option("--period <period>", "what each key spent in it; days are UTC").choices(PERIODS))
+    .addOption(
+      new Option("--sort <order>", "most spend in the period, or latest use, first").choices(KEY_ORDERS),
+    )
+    .addOption(limitOption())
+    .action((balance, options) => listKeys(balance, options, context));
+  connected(keys, "show")
+    .description("Show a key with its use.")
+    .argument("<key>", "id of a key, key_…, or the key itself")
+    .addOption(ownerOption())
+    .action((id, options) => showKey(id, options, context));
+  connected(keys, "rotate")
+    .description(
+      "Replace a key of --owner: the new key is shown once, the old one works for a while (`grace_ms`).",
+    )
+    .argument("<key>", "id of a key, key_…, or the key itself")
+    .addOption(ownerOption())
+    .action((id, options) => rotateKey(id, options, context));
+  connected(keys, "revoke")
+    .description("Revoke a key: its very next request is refused.")
+    .argument("<key>", "id of a key, key_…, or the key itself")
+    .addOption(ownerOption())
+    .action((id, options) => revokeKey(id, options, context));
+}
+
+interface KeySpecOptions extends OwnerOptions {
   readonly name?: string | undefined;
   readonly rpmLimit?: number | "none" | undefined;
   readonly tpmLimit?: number | "none" | undefined;
@@ -32,7 +107,7 @@ const keysAt = (balance: string): string => `/admin/balances/${encodeURIComponen
  * On the balance that is named, or the owner's. Without either: a balance without an account, with its first key; as the operator where that
  * is who asks.
  */
-export async function createKey(options: KeySpecOptions, context: CommandContext): Promise<void> {
+async function createKey(options: KeySpecOptions, context: CommandContext): Promise<void> {
   const url = gatewayUrl(options, context);
   // The answer holds secrets whether or not a credential is sent.
   refuseClearText(url, options);
@@ -82,7 +157,7 @@ const specOf = (options: KeySpecOptions): { [F in keyof AdminKeyFields]: AdminKe
 
 const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null : limit);
 
-export async function listKeys(
+async function listKeys(
   balance: string | undefined,
   options: OwnerOptions & {
     readonly limit: number;
@@ -141,14 +216,14 @@ export async function listKeys(
   await showList(listing, client, options, context);
 }
 
-export async function showKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function showKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const { client, path } = await keyAt(id, options, context);
   const key = await client.get<KeyAnswer>(path);
   show(context, options.json, key, members(key));
 }
 
 /** Changes what was named and leaves the rest as it is. */
-export async function changeKey(id: string, options: KeySpecOptions, context: CommandContext): Promise<void> {
+async function changeKey(id: string, options: KeySpecOptions, context: CommandContext): Promise<void> {
   const spec = specOf(options);
   if (Object.values(spec).every((value) => value === undefined)) {
     throw new CommandFailure(
@@ -162,14 +237,14 @@ export async function changeKey(id: string, options: KeySpecOptions, context: Co
   show(context, options.json, key, members(key));
 }
 
-export async function revokeKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function revokeKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const { client, path } = await keyAt(id, options, context);
   const revoked = await client.post<RevokedAnswer>(`${path}/revoke`);
   show(context, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
 }
 
 /** For the owner: the key that takes its place is shown once. */
-export async function rotateKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function rotateKey(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const client = ownerClient(options, context);
   if (client === null)
     throw new CommandFailure(

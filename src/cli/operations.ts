@@ -1,28 +1,109 @@
-import type {
-  AuditAnswer,
-  BalanceAnswer,
-  CreditedAnswer,
-  DebitedAnswer,
-  DetachedAnswer,
-  HostAnswer,
-  ListedBalance,
-  ReloadAnswer,
-  SuspensionAnswer,
+import { Argument, type Command, Option } from "@commander-js/extra-typings";
+import {
+  type AuditAnswer,
+  BALANCE_STATES,
+  type BalanceAnswer,
+  type CreditedAnswer,
+  type DebitedAnswer,
+  type DetachedAnswer,
+  type HostAnswer,
+  type ListedBalance,
+  type ReloadAnswer,
+  type SuspensionAnswer,
 } from "../api/admin.ts";
 import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
+import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
+import { amountUsd, connected, limitOption, lowCreditArgument, noteOption } from "./arguments.ts";
 import { type RecomputedCharges, recomputeCharges } from "./charges.ts";
 import { adminClient } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, counted, pairs, printable, show, table } from "./console.ts";
+import { showAccount } from "./customers.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { showList } from "./listing.ts";
 import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
 import { balanceIdOf, keyIdOf } from "./named.ts";
 import { withProgress } from "./progress.ts";
 
+export function addMoney(gateway: Command, context: CommandContext): void {
+  connected(gateway, "balances")
+    .description("List balances, newest first.")
+    .addOption(limitOption())
+    .addOption(
+      new Option("--below <usd>", "only those with less than this left of their credit").argParser(amountUsd),
+    )
+    .addOption(new Option("--state <state>", "only such balances").choices(BALANCE_STATES))
+    .action((options) => listBalances(options, context));
+  connected(gateway, "price-list")
+    .description("Set the price list that applies to the keys of a balance.")
+    .argument("<balance>", "bal_…, or a key of the balance")
+    .argument("<name>", "name of a list of `price_lists`, or none for the models' own prices")
+    .action((id, name, options) => setPriceList(id, name, options, context));
+  connected(gateway, "low-credit")
+    .description("Set the credit below which a balance's owner is notified; owners use `owner low-credit`.")
+    .argument("<balance>", "bal_…, or a key of the balance")
+    .addArgument(lowCreditArgument())
+    .action((id, usd, options) => setLowCredit(id, usd, options, context));
+  connected(gateway, "account")
+    .description("Show an account with its balances.")
+    .argument("<account>", "acct_…, an email address or a wallet")
+    .action((who, options) => showAccount(who, options, context));
+  connected(gateway, "credit")
+    .description("Add prepaid credit, once for each idempotency key.")
+    .argument("<target>", "a balance, bal_…, or one of its keys, key_… or whole")
+    .addArgument(new Argument("<usd>", "amount in USD").argParser(amountUsd))
+    .option("--note <text>", "kept with the credit")
+    .option("--idempotency-key <text>", "a credit repeated with the same key is made only once")
+    .action((target, usd, options) => credit(target, usd, options, context));
+  connected(gateway, "debit")
+    .description("Take back credit that is neither spent nor held, once for each idempotency key.")
+    .argument("<target>", "a balance, bal_…, or one of its keys, key_… or whole")
+    .addArgument(
+      new Argument("<usd>", "amount in USD, or all that is available").argParser((text) =>
+        text === "all" ? text : amountUsd(text),
+      ),
+    )
+    .option("--note <text>", "kept with the debit; the owner sees it")
+    .option("--idempotency-key <text>", "a debit repeated with the same key is made only once")
+    .action((target, usd, options) => debit(target, usd, options, context));
+}
+
+export function addSuspensions(gateway: Command, context: CommandContext): void {
+  connected(gateway, "suspend")
+    .description("Suspend an account or balance: every generation is refused.")
+    .argument("<id>", "acct_…, bal_…, or a key of the balance")
+    .addOption(
+      new Option("--reason <reason>", "the reason, which the owner can read")
+        .choices(SUSPENSION_REASONS)
+        .makeOptionMandatory(),
+    )
+    .addOption(byOption())
+    .addOption(noteOption())
+    .action((id, options) => setSuspension(id, options.reason, options, context));
+  connected(gateway, "unsuspend")
+    .description("Lift a suspension.")
+    .argument("<id>", "acct_…, bal_…, or a key of the balance")
+    .addOption(
+      new Option("--reason <reason>", "lift only the suspension with this reason").choices(
+        SUSPENSION_REASONS,
+      ),
+    )
+    .addOption(byOption())
+    .addOption(noteOption())
+    .action((id, options) => setSuspension(id, options.reason ?? null, options, context, "unsuspend"));
+  connected(gateway, "detach")
+    .description("Take a claimed balance out of an account; its recovery secret then opens it again.")
+    .argument("<account>", "acct_…")
+    .argument("<balance>", "bal_…")
+    .option("--revoke-keys", "end every key of the balance, not only those created through the claim")
+    .action((account, balance, options) => detach(account, balance, options, context));
+}
+
+const byOption = () => new Option("--by <name>", "who decided it, for the record (default: admin)");
+
 /** The operator's commands that are one operation of the running gateway each. */
-export async function credit(
+async function credit(
   target: string,
   usd: number,
   options: CreditOptions,
@@ -37,7 +118,7 @@ export async function credit(
 }
 
 /** Takes credit back. */
-export async function debit(
+async function debit(
   target: string,
   usd: number | "all",
   options: CreditOptions,
@@ -89,7 +170,7 @@ interface CreditOptions extends OperationOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-export async function setSuspension(
+async function setSuspension(
   id: string,
   reason: string | null,
   { by, note, ...options }: OperationOptions & { readonly by?: string; readonly note?: string },
@@ -107,7 +188,7 @@ export async function setSuspension(
   ]);
 }
 
-export async function detach(
+async function detach(
   account: string,
   balance: string,
   options: OperationOptions & RevokeKeysOption,
@@ -186,7 +267,7 @@ function usd(nano: string): string {
 
 const NANO = 1_000_000_000n;
 
-export async function listBalances(
+async function listBalances(
   options: OperationOptions & {
     readonly limit: number;
     readonly below?: number | undefined;
@@ -217,7 +298,7 @@ export async function listBalances(
 }
 
 /** What requests of the balance are charged by from now on. */
-export async function setPriceList(
+async function setPriceList(
   target: string,
   name: string,
   options: OperationOptions,
@@ -234,7 +315,7 @@ export async function setPriceList(
 }
 
 /** Below which credit the owner of a balance is notified. */
-export async function setLowCredit(
+async function setLowCredit(
   target: string,
   low_credit_usd: number | null,
   options: OperationOptions,

@@ -1,12 +1,56 @@
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { List } from "../api/answers.ts";
 import type { ChangeAnswer } from "../api/changes.ts";
 import type { OperatorAnswer, OperatorWithToken } from "../api/operators.ts";
+import { CHANGE_ACTIONS } from "../units/change-actions.ts";
+import { OPERATOR_ROLES } from "../units/operator-roles.ts";
+import { connected, daysOf, limitOption, moment, orUnlimited, ownerOption } from "./arguments.ts";
 import { adminClient, type OwnerOptions, ownerClient } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { showList } from "./listing.ts";
 
-export async function listOperators(options: OperationOptions, context: CommandContext): Promise<void> {
+export function addOperators(gateway: Command, context: CommandContext): void {
+  const operators = gateway
+    .command("operators")
+    .description("Give others an admin token of their own, with a role.") as Command;
+  connected(operators, "list", { isDefault: true })
+    .description("List who operates the gateway; `gateway operators` is the same.")
+    .action((options) => listOperators(options, context));
+  connected(operators, "add")
+    .description("Add an operator, and print the token once.")
+    .argument("<name>", "lower-case letters, digits, `_`, `.` and `-`")
+    .addOption(new Option("--role <role>", "what they may do").choices(OPERATOR_ROLES).makeOptionMandatory())
+    .addOption(expiresOption())
+    .action((name, options) => addOperator(name, options, context));
+  connected(operators, "rotate")
+    .description("Give an operator another token; the present one ends at once.")
+    .argument("<name>")
+    .addOption(expiresOption())
+    .action((name, options) => rotateOperator(name, options, context));
+  connected(operators, "remove")
+    .description("Remove an operator; the token is refused from the next request on.")
+    .argument("<name>")
+    .action((name, options) => removeOperator(name, options, context));
+  connected(gateway, "changes")
+    .description("Show who changed what, newest first.")
+    .option("--balance <id>", "only on this balance, bal_…")
+    .addOption(ownerOption())
+    .option("--by <author>", "only by this operator, key, account or balance")
+    .addOption(new Option("--action <action>", "only such changes").choices(CHANGE_ACTIONS))
+    .option("--subject <id>", "only changes of the thing with this id or name")
+    .option("--since <time>", "a UTC day or a time", moment)
+    .option("--until <time>", "the end, exclusive", moment)
+    .addOption(limitOption())
+    .action((options) => listChanges(options, context));
+}
+
+const expiresOption = () =>
+  new Option("--expires <days>", "how long the token works, like 30d; `none` for no end").argParser(
+    orUnlimited(daysOf),
+  );
+
+async function listOperators(options: OperationOptions, context: CommandContext): Promise<void> {
   const { data } = await adminClient(options, context).get<List<OperatorAnswer>>("/admin/operators");
   show(context, options.json, { data }, [
     ...table(
@@ -21,7 +65,7 @@ interface ExpiryOption extends OperationOptions {
   readonly expires?: number | "none" | undefined;
 }
 
-export async function addOperator(
+async function addOperator(
   name: string,
   { role, expires, ...options }: ExpiryOption & { readonly role: string },
   context: CommandContext,
@@ -31,7 +75,7 @@ export async function addOperator(
   showToken(added, options, context);
 }
 
-export async function rotateOperator(
+async function rotateOperator(
   name: string,
   { expires, ...options }: ExpiryOption,
   context: CommandContext,
@@ -44,7 +88,7 @@ export async function rotateOperator(
   );
 }
 
-export async function removeOperator(
+async function removeOperator(
   name: string,
   options: OperationOptions,
   context: CommandContext,
@@ -71,7 +115,7 @@ const expiryIn = (days: number | "none" | undefined): { readonly expires_at?: st
 
 const DAY_MS = 86_400_000;
 
-export interface ChangesOptions extends OwnerOptions {
+interface ChangesOptions extends OwnerOptions {
   readonly limit: number;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
@@ -81,7 +125,7 @@ export interface ChangesOptions extends OwnerOptions {
 }
 
 /** Everybody's, or an owner's own. */
-export async function listChanges(options: ChangesOptions, context: CommandContext): Promise<void> {
+async function listChanges(options: ChangesOptions, context: CommandContext): Promise<void> {
   const owner = ownerClient(options, context);
   const { since, until, by, action, subject, balance } = options;
   const filters = {

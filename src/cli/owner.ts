@@ -1,16 +1,56 @@
+import type { Command } from "@commander-js/extra-typings";
 import type { List } from "../api/answers.ts";
 import type { UndoneAnswer } from "../api/claims.ts";
 import type { MeAnswer } from "../api/me.ts";
 import type { DeletionAnswer, RecoveryAnswer } from "../api/ownership.ts";
 import type { OpenSession } from "../api/sessions.ts";
+import { allowHttpOption, jsonOption, lowCreditArgument, ownerOption, urlOption } from "./arguments.ts";
 import { type Client, type OwnerOptions, ownerClient } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { liveKeyLines, type RevokeKeysOption, revokeKeysIn } from "./live-keys.ts";
 import { lowCreditLine } from "./operations.ts";
 
+export function addOwner(gateway: Command, context: CommandContext): void {
+  const owners = gateway
+    .command("owner")
+    .description(
+      "Act as an owner, with the recovery secret or a session, such as to end what leaked.",
+    ) as Command;
+  const owned = (name: string) =>
+    owners
+      .command(name)
+      .addOption(urlOption())
+      .addOption(ownerOption())
+      .option("--balance <id>", "with a session: which of the account's balances")
+      .addOption(allowHttpOption())
+      .addOption(jsonOption());
+  owned("recovery")
+    .description("Replace the recovery secret of the balance; the new one is shown once.")
+    .action((options) => replaceRecovery(options, context));
+  owned("low-credit")
+    .description("Set the credit below which the owner is notified, by mail and webhook.")
+    .addArgument(lowCreditArgument())
+    .action((usd, options) => setOwnLowCredit(usd, options, context));
+  owned("undo-claim")
+    .description("Withdraw a pending claim of the balance, or undo one within 7 days; recovery secret only.")
+    .option("--revoke-keys", "end every key of the balance, not only those created through the claim")
+    .action((options) => undoClaim(options, context));
+  owned("sessions")
+    .description("List the account's sessions; with a session only.")
+    .action((options) => listSessions(options, context));
+  owned("end-session")
+    .description("End a session of the account, or all; with a session only.")
+    .argument("<session>", "sess_…, or all")
+    .action((id, options) => endSession(id, options, context));
+  owned("delete")
+    .description("Delete the account for good; or, with the recovery secret, a balance without an account.")
+    .argument("<id>", "to confirm: acct_… of the session, or bal_… of the recovery secret")
+    .action((id, options) => deleteAll(id, options, context));
+}
+
 /** What owners do about their own credentials, with the recovery secret or a session. */
-export async function replaceRecovery(options: OwnerOptions, context: CommandContext): Promise<void> {
+async function replaceRecovery(options: OwnerOptions, context: CommandContext): Promise<void> {
   const made = await clientFor(options, context).post<RecoveryAnswer>("/v1/me/recovery");
   show(context, options.json, made, [
     `The recovery secret of ${made.balance_id}, which is not shown again; the old one has ended:`,
@@ -20,7 +60,7 @@ export async function replaceRecovery(options: OwnerOptions, context: CommandCon
 }
 
 /** Below which credit the owner is notified. */
-export async function setOwnLowCredit(
+async function setOwnLowCredit(
   low_credit_usd: number | null,
   options: OwnerOptions,
   context: CommandContext,
@@ -29,10 +69,7 @@ export async function setOwnLowCredit(
   show(context, options.json, me, [lowCreditLine(me.balance_id, low_credit_usd)]);
 }
 
-export async function undoClaim(
-  options: OwnerOptions & RevokeKeysOption,
-  context: CommandContext,
-): Promise<void> {
+async function undoClaim(options: OwnerOptions & RevokeKeysOption, context: CommandContext): Promise<void> {
   const undone = await clientFor(options, context).delete<UndoneAnswer>(
     "/v1/me/claim",
     revokeKeysIn(options),
@@ -43,7 +80,7 @@ export async function undoClaim(
   ]);
 }
 
-export async function listSessions(options: OwnerOptions, context: CommandContext): Promise<void> {
+async function listSessions(options: OwnerOptions, context: CommandContext): Promise<void> {
   const { data } = await clientFor(options, context).get<List<OpenSession>>("/v1/auth/sessions");
   show(context, options.json, { data }, [
     ...table(
@@ -59,7 +96,7 @@ export async function listSessions(options: OwnerOptions, context: CommandContex
 }
 
 /** One by its id, or all. */
-export async function endSession(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function endSession(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const client = clientFor(options, context);
   const done =
     id === "all"
@@ -71,7 +108,7 @@ export async function endSession(id: string, options: OwnerOptions, context: Com
 }
 
 /** The id is typed, because nothing brings back what it names. */
-export async function deleteAll(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function deleteAll(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const done = await clientFor(options, context).delete<DeletionAnswer>("/v1/me", { confirm: id });
   const { closed_balance_ids: closed, detached_balance_ids: detached } = done;
   show(context, options.json, done, [

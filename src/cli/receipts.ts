@@ -1,14 +1,92 @@
-import type { OwnedReceiptAnswer, ReceiptAnswer, RotatedKeyAnswer } from "../api/receipts.ts";
+import { Argument, type Command, Option } from "@commander-js/extra-typings";
+import {
+  LISTED_STATES,
+  type OwnedReceiptAnswer,
+  type ReceiptAnswer,
+  type RotatedKeyAnswer,
+} from "../api/receipts.ts";
+import { PERIODS, type Period } from "../api/usage.ts";
 import { type JwkSet, type Verified, verifyCompact } from "../generation/signing/jws.ts";
+import { ERROR_CODES } from "../units/errors/codes.ts";
+import {
+  amountUsd,
+  connected,
+  jsonOption,
+  limitOption,
+  moment,
+  ownerOption,
+  urlOption,
+} from "./arguments.ts";
 import { adminClient, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, type OperationOptions } from "./connection.ts";
 import { type CommandContext, members, readText, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { showList } from "./listing.ts";
+import { MARGINS_BY, showMargins } from "./margins.ts";
+import { showSpending } from "./spending.ts";
 import { whyUnanswered } from "./unanswered.ts";
+import { showUsage } from "./usage.ts";
+
+export function addReceipts(gateway: Command, context: CommandContext): void {
+  const receipts = gateway
+    .command("receipt")
+    .description("Show the receipt of a request, or verify a signed one.") as Command;
+  connected(receipts, "show", { isDefault: true })
+    .description("Show the receipt of a request; `gateway receipt rcpt_…` is the same.")
+    .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
+    .addOption(ownerOption())
+    .action((id, options) => showReceipt(id, options, context));
+  receipts
+    .command("verify")
+    .description("Verify a signed receipt; exit code 1 if it is not what the gateway signed.")
+    .argument(
+      "<file>",
+      "the answer of GET /v1/receipts/{id} with Accept: application/jose; - for standard input",
+    )
+    .option("--jwks <address or file>", "the issuer's keys (default: /.well-known/jwks.json of the gateway)")
+    .addOption(urlOption())
+    .addOption(jsonOption())
+    .action((file, options) => verifyReceipt(file, options, context));
+  connected(receipts, "rotate-key")
+    .description("Sign receipts with a new key; earlier keys still verify what they signed.")
+    .action((options) => rotateSigningKey(options, context));
+  connected(gateway, "receipts")
+    .description("List receipts, newest first, of everybody, of a balance, or of --owner.")
+    .addOption(ownerOption())
+    .option("--balance <id>", "only of this balance, bal_…")
+    .option("--key <id>", "only of this key, key_…")
+    .option("--model <id>", "only those that this model served")
+    .option("--host <id>", "only those that this host served")
+    .addOption(new Option("--state <state>", "only in this state").choices(LISTED_STATES))
+    .addOption(new Option("--error <code>", "only those that ended with this error").choices(ERROR_CODES))
+    .option("--min-cost-usd <usd>", "only those that cost at least this", amountUsd)
+    .option("--since <time>", "a UTC day or a time", moment)
+    .option("--until <time>", "the end, exclusive", moment)
+    .addOption(limitOption())
+    .action((options) => listReceipts(options, context));
+  connected(gateway, "spending")
+    .description("List the keys that spent most, of everybody or of --owner.")
+    .addArgument(new Argument("[period]", "the period; days are UTC").choices(PERIODS).default("week"))
+    .addOption(ownerOption())
+    .addOption(limitOption())
+    .action((period, options) => showSpending(period as Period, options, context));
+  connected(gateway, "usage")
+    .description("Sum up each key's use of each model from receipts, for billing.")
+    .argument("[balance]", "id of a balance, bal_… (default: all balances)")
+    .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
+    .option("--until <time>", "the end, exclusive (default: now)", moment)
+    .option("--tag <name>", "a line for each value of a tag of `x-gateway-tags`, such as customer")
+    .option("--csv", "as comma-separated values")
+    .action((balance, options) => showUsage(balance, options, context));
+  connected(gateway, "margins")
+    .description("Show what was charged less what hosts charge you, the lowest margin first.")
+    .addOption(new Option("--by <what>", "of which each has a line").choices(MARGINS_BY).default("model"))
+    .addOption(new Option("--period <period>", "up to now").choices(PERIODS).default("week"))
+    .action((options) => showMargins(options, context));
+}
 
 /** `gateway receipt rcpt_…`: what became of the request that a user reports. */
-export async function showReceipt(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function showReceipt(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const { client, as } = readerOf(options, context);
   const path = `/${as}/receipts/${encodeURIComponent(id)}`;
   const receipt = await client.get<ReceiptAnswer | OwnedReceiptAnswer>(path);
@@ -16,7 +94,7 @@ export async function showReceipt(id: string, options: OwnerOptions, context: Co
 }
 
 /** Receipts that match, newest first: an owner's, or everybody's. */
-export async function listReceipts(
+async function listReceipts(
   { balance, key, minCostUsd, since, until, ...options }: ReceiptOptions,
   context: CommandContext,
 ): Promise<void> {
@@ -77,7 +155,7 @@ function readerOf(options: OwnerOptions, context: CommandContext) {
  * Verifies a signed receipt, by the keys that the caller names: those that the receipt itself points to would
  * verify whatever their owner signed.
  */
-export async function verifyReceipt(
+async function verifyReceipt(
   file: string,
   options: Pick<OperationOptions, "url" | "json"> & { readonly jwks?: string | undefined },
   context: CommandContext,
@@ -100,7 +178,7 @@ const validLine = ({ kid }: Verified, keysAt: string): string =>
   `valid: signed with the key ${kid} of ${keysAt}`;
 
 /** A new key signs from now on. */
-export async function rotateSigningKey(options: OperationOptions, context: CommandContext): Promise<void> {
+async function rotateSigningKey(options: OperationOptions, context: CommandContext): Promise<void> {
   const key = await adminClient(options, context).post<RotatedKeyAnswer>("/admin/signing-keys");
   show(context, options.json, key, [
     `Receipts are signed with the key ${key.kid} from now on.`,

@@ -1,3 +1,4 @@
+import { type Command, Option } from "@commander-js/extra-typings";
 import type { List } from "../api/answers.ts";
 import type { EventAnswer, OperatorsEvent } from "../api/events.ts";
 import type {
@@ -6,6 +7,8 @@ import type {
   WebhookSecretAnswer,
   WebhookTestAnswer,
 } from "../api/webhooks.ts";
+import { EVENT_KINDS } from "../units/event-kinds.ts";
+import { connected, limitOption, ownerOption, several } from "./arguments.ts";
 import { mustBeOwner } from "./budgets.ts";
 import { adminClient, type OwnerOptions, ownerClient } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
@@ -13,8 +16,52 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { showList } from "./listing.ts";
 import { balanceIdOf } from "./named.ts";
 
+export function addWebhooks(gateway: Command, context: CommandContext): void {
+  const webhooks = gateway
+    .command("webhooks")
+    .description("List and test the endpoints that get events; add and remove an owner's.") as Command;
+  connected(webhooks, "list", { isDefault: true })
+    .description("List the endpoints of the configuration, of a balance, or of --owner.")
+    .option("--balance <id>", "the endpoints of its owner, bal_…")
+    .addOption(ownerOption())
+    .action((options) => listWebhooks(options, context));
+  connected(webhooks, "add")
+    .description("Send the events of --owner to an address, and print its secret once.")
+    .argument("<url>", "https://…, or mail for the address of the balance's account")
+    .addOption(ownerOption())
+    .addOption(new Option("--event <event>", "only these; may be repeated (default: all)").argParser(several))
+    .option("--slack", "as messages for one of Slack's incoming webhooks")
+    .action((url, options) => addWebhook(url, options, context));
+  connected(webhooks, "test")
+    .description(
+      "Send the event webhook.test to an endpoint; exit code 1 if the endpoint does not accept it.",
+    )
+    .argument("<id>", "wh_…")
+    .addOption(ownerOption())
+    .action((id, options) => testWebhook(id, options, context));
+  connected(webhooks, "rotate")
+    .description(
+      "Replace the secret of an endpoint of --owner; for 24 hours, deliveries are signed with both.",
+    )
+    .argument("<id>", "wh_…")
+    .addOption(ownerOption())
+    .action((id, options) => rotateWebhook(id, options, context));
+  connected(webhooks, "remove")
+    .description("Remove an endpoint of --owner.")
+    .argument("<id>", "wh_…")
+    .addOption(ownerOption())
+    .action((id, options) => removeWebhook(id, options, context));
+  connected(gateway, "events")
+    .description("Show what happened to balances in the last 30 days, newest first.")
+    .option("--balance <id>", "only to this balance, bal_…")
+    .addOption(ownerOption())
+    .addOption(new Option("--type <event>", "only such events").choices(EVENT_KINDS))
+    .addOption(limitOption())
+    .action((options) => listEvents(options, context));
+}
+
 /** An owner's endpoints; or for the operator those of the configuration, or of a balance. */
-export async function listWebhooks(options: OwnerOptions, context: CommandContext): Promise<void> {
+async function listWebhooks(options: OwnerOptions, context: CommandContext): Promise<void> {
   const owner = ownerClient(options, context);
   if (owner !== null) {
     const { data } = await owner.get<List<WebhookAnswer>>("/v1/webhooks");
@@ -40,7 +87,7 @@ export async function listWebhooks(options: OwnerOptions, context: CommandContex
 
 const eventsText = ({ events }: Pick<WebhookAnswer, "events">): string => events?.join(" ") ?? "all";
 
-export async function addWebhook(
+async function addWebhook(
   url: string,
   {
     event,
@@ -67,7 +114,7 @@ const secretLines = (secret: string | null): string[] =>
   secret === null ? [] : ["The secret that signs them, which is not shown again:", secret];
 
 /** Sends `webhook.test`; exit code 1 where it was not taken. */
-export async function testWebhook(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
+async function testWebhook(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const owner = ownerClient(options, context);
   const path = `/webhooks/${encodeURIComponent(id)}/test`;
   const done =
@@ -78,11 +125,7 @@ export async function testWebhook(id: string, options: OwnerOptions, context: Co
   show(context, options.json, done, [`${id} took the event webhook.test.`]);
 }
 
-export async function rotateWebhook(
-  id: string,
-  options: OwnerOptions,
-  context: CommandContext,
-): Promise<void> {
+async function rotateWebhook(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const path = `/v1/webhooks/${encodeURIComponent(id)}/rotate`;
   const made = await mustBeOwner(options, context, "these webhooks").post<WebhookSecretAnswer>(path);
   show(context, options.json, made, [
@@ -91,18 +134,14 @@ export async function rotateWebhook(
   ]);
 }
 
-export async function removeWebhook(
-  id: string,
-  options: OwnerOptions,
-  context: CommandContext,
-): Promise<void> {
+async function removeWebhook(id: string, options: OwnerOptions, context: CommandContext): Promise<void> {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`;
   const done = await mustBeOwner(options, context, "these webhooks").delete<object>(path);
   show(context, options.json, done, [`${id} is removed.`]);
 }
 
 /** What happened, newest first: to an owner's balance, or for the operator to all. */
-export async function listEvents(
+async function listEvents(
   options: OwnerOptions & { readonly limit: number; readonly type?: string | undefined },
   context: CommandContext,
 ): Promise<void> {

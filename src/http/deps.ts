@@ -71,7 +71,7 @@ export interface HttpDeps {
 }
 
 /** The configuration in force; its members follow reloads. */
-export interface ServedConfig {
+interface ServedConfig {
   readonly settings: HttpSettings;
   readonly catalog: CatalogWithLists;
   /** The version of the store's tables. */
