@@ -22,8 +22,7 @@ export function conversationOf(
   const started = mixed(mixed(SEED, balance), request.model);
   const named = sessionOf(headers, request.json);
   if (named !== null) {
-    const session = named.length > MAX_SESSION ? `${named.slice(0, MAX_SESSION)}${named.length}` : named;
-    return { conversation: finished(mixed(started, session)), turned: true };
+    return { conversation: finished(mixed(started, named)), turned: true };
   }
   const { hash, turned } = opening ?? openingOf(request);
   return { conversation: finished(mixed(started, hash.toString(36))), turned };

@@ -106,13 +106,21 @@ describe("turns of one conversation", () => {
     "x-claude-code-session-id",
     "x-opencode-session",
     "x-task-id",
+    "x-roo-task-id",
+    "x-kilocode-taskid",
+    "x-amp-thread-id",
+    "x-grok-conv-id",
     "conversation_id",
     "x-session-id",
     "session-id",
     "session_id",
     "agent-session-id",
+    "goose-session-id",
     "x-litellm-session-id",
     "x-qwen-code-session-id",
+    "x-client-session-id",
+    "helicone-session-id",
+    "x-openwebui-chat-id",
   ];
   test.each(inHeaders)("a session id in %s names it from the first turn, whatever is said", (name) => {
     const [one, two] = ["Hello", "Something else"].map((text) =>
@@ -185,7 +193,7 @@ describe("turns of one conversation", () => {
     expect(of("chat.completions", body, headers)).toEqual(plain);
   });
 
-  test("an endless id is read to its 256th character", () => {
+  test("an endless id is read to its 2,048th character", () => {
     const long = (end: string) => of("responses", {}, { "session-id": `${"x".repeat(10_000)}${end}` });
     expect(long("a")).toEqual(long("b"));
     expect(long("a").conversation).not.toBe(long("ab").conversation);

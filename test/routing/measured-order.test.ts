@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { HostOrder } from "../../src/catalog/catalog.ts";
 import { Health } from "../../src/routing/health.ts";
+import { NO_OVERRIDES, sortedBy } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -125,6 +126,13 @@ describe("hosts in the order of what was measured", () => {
     const sticky = { host: "c", hostModel: "c-name", model: "x/one" };
     expect(tries(world.plan({ chance: () => 0.999, sticky }))[0]).toBe("x/one@c");
     expect(world.plan({ chance: () => 0.999, sticky }).candidates[0]!.isExplored).toBeUndefined();
+  });
+
+  test("requests that are sorted by price never go to a more expensive host", () => {
+    const world = new World(CALM, "latency");
+    const overrides = sortedBy({ by: "price", acrossModels: false }, NO_OVERRIDES);
+    const { candidates } = world.plan({ chance: () => 0.999, overrides });
+    expect(candidates.map(({ isExplored }) => isExplored)).toEqual([undefined, undefined, undefined]);
   });
 
   test("a host that rests is not first, however fast it was", () => {

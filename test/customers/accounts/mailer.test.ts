@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Mail } from "../../../src/customers/accounts/mail.ts";
-import { Mailer } from "../../../src/customers/mail/mailer.ts";
+import { Mailer, transportTo } from "../../../src/customers/mail/mailer.ts";
 import { systemClock } from "../../../src/units/clock.ts";
 import { systemRandom } from "../../../src/units/random.ts";
 import { MailServer } from "../../fakes/mail-server.ts";
@@ -75,3 +75,28 @@ test("processes that share an outbox and tidy it at the same time all write thei
   expect(complaints).toEqual(["", ""]);
   expect(readdirSync(join(folder, "outbox"))).toHaveLength(50);
 });
+
+test("a server that does not know the recipient refuses the mail", async () => {
+  const strict = await MailServer.start({
+    onRcptTo: (_address, _session, done) => done(Object.assign(new Error("who?"), { responseCode: 550 })),
+  });
+  const sender = mailer(strict.port);
+  expect(await sender.deliver(MAIL)).toBe("refused");
+  await sender.close();
+  await strict.stop();
+});
+
+test.each([
+  ["localhost", "user", false],
+  ["127.0.0.1", "user", false],
+  ["::1", "user", false],
+  ["mail.example.com", "user", true],
+  ["mail.example.com", null, false],
+])(
+  "a password goes to %s only behind TLS, except on this machine: %s, %p",
+  async (host, user, requireTLS) => {
+    const transport = await transportTo({ host, port: 587, user, password: "secret", from: "a@g.test" });
+    expect(transport.options).toMatchObject({ host, secure: false, requireTLS });
+    transport.close();
+  },
+);

@@ -9,7 +9,7 @@ import {
   revisedRun,
   type StoredRun,
 } from "../../../src/customers/keys/run.ts";
-import { Runs } from "../../../src/customers/keys/runs.ts";
+import { AgentRun, Runs } from "../../../src/customers/keys/runs.ts";
 import type { EpochMs } from "../../../src/units/clock.ts";
 import { HOUR_MS } from "../../../src/units/clock.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
@@ -43,6 +43,13 @@ test.each([
   [" job ;calls = 1; usd=000.000000001", { name: "job", cap: 1, calls: 1 }],
 ])("`%s` names a run and its limits", (text, spec) => {
   expect(readRunSpec(text)).toEqual(spec as never);
+});
+
+test("what was read before its owner's last change does not undo that, and the run need not be read again", () => {
+  const changed: StoredRun = { ...known, cap: usd(5), revision: 2 };
+  const run = new AgentRun(BALANCE, changed, async () => {});
+  run.has(known);
+  expect(run.limits).toEqual({ cap: usd(5), calls: 9 });
 });
 
 describe("a run that is known", () => {

@@ -25,6 +25,7 @@ test("the seconds it names are enough, and one second less is not", () => {
   for (const [amount, limit, at] of [
     [1, 7, 20_000],
     [4, 7, 20_000],
+    [3, 7, 20_000],
     [7, 7, 20_000],
     [5, 8, 59_999],
   ] as const) {
