@@ -221,7 +221,7 @@ function kept(path: string, make: () => string): string {
 
 const newNodeName = (random: RandomBytes): string => `node_${randomBase58(NODE_CHARACTERS, random)}`;
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => (error as Error).message;
 
 /**
  * Makes a file that only its owner can read, if there is none. SQLite would make its database readable by

@@ -53,3 +53,7 @@ test("a numeric secret stays a text", () => {
 test("a key copied into the environment with its line break is refused, not sent", () => {
   expect(problemsOf(GOOD, { OPENAI_API_KEY: "sk-1\n" })).toContain("hosts[0].api_key");
 });
+
+test("the name of a setting is not the environment's", () => {
+  expect(problemsOf(`${GOOD}"\${MISSING}": 1\n`)).toContain("found an unknown key");
+});

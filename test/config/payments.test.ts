@@ -63,6 +63,19 @@ for (const [what, text, words] of [
   });
 }
 
+test("the suggested payment may be the least, and the most", () => {
+  const amounts = (more: string) =>
+    x402("")
+      .replace("payments: {", `payments: { amounts: { ${more} },`)
+      .replace(" }] }", `, gas_key: "${KEY}" }] }`);
+  expect(goodConfig(amounts("min_usd: 5, suggested_usd: 5, max_usd: 5")).payments?.amounts).toMatchObject({
+    min: 5e9,
+    suggested: 5e9,
+    max: 5e9,
+  });
+  expect(problemsOf(amounts("suggested_usd: 6, max_usd: 5"))).toContain("from min_usd to max_usd");
+});
+
 test("no problem prints a secret", () => {
   const text = x402(`, gas_key: "0xsecret"`);
   expect(problemsOf(text)).not.toContain("0xsecret");

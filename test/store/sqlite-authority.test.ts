@@ -281,10 +281,11 @@ test.each([
   db.run(
     "INSERT INTO runs (balance_id, name, started_at, used_at, cap, calls) VALUES ('bal_1', 'job', 5, 5, 50, 50)",
   );
-  // The last key of a chain counts, not the one that was revoked.
+  // The highest limit of a chain counts, whose keys may work for a while next to each other, but not one that was revoked.
   for (const [id, state, limit] of [
     ["key_1", "revoked", 900],
-    ["key_2", "active", 50],
+    ["key_2", "rotated", 40],
+    ["key_3", "active", 50],
   ] as const) {
     db.run(
       `INSERT INTO keys (id, hash, prefix, balance_id, lineage, state, created_at, daily_limit, monthly_limit, rpm_limit, budgets)
@@ -298,6 +299,16 @@ test.each([
     free: 0,
   });
 });
+
+test.each(["credited", "spent", "reserved"])(
+  "an audit finds a sum that is not that of its entries: %s",
+  (sum) => {
+    const { db, store } = keeper();
+    expect(store.audit().drifts).toEqual([]);
+    db.run(`INSERT INTO counters (id, ${sum}) VALUES ('${balanceCounter(BALANCE)}', 7)`);
+    expect(store.audit().drifts).toMatchObject([{ account: balanceCounter(BALANCE), driftNano: 7n }]);
+  },
+);
 
 test("counters of windows that are over are forgotten once all of them was shipped", async () => {
   const { join, settle, ledger, shared, authority, reserved } = keeper();

@@ -11,6 +11,7 @@ test.each([
   "1234567890123456",
   "abcdefghijklmnopqrstuvwxyz",
   "qwertyuiopasdfghjkl",
+  "aurora-europe-aerial",
 ])("%s could be guessed", (token) => {
   expect(isGuessable(token)).toBe(true);
 });
