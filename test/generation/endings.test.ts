@@ -628,3 +628,37 @@ const brokenAfterFirstToken: typeof pairing = (client, host) => {
     },
   };
 };
+
+test("a mistake of the gateway's own behind a host's first token leaves the host, and holds nothing", async () => {
+  const left = gate();
+  const behaviour: Behaviour = (wire, request) => {
+    void request.gone.then(left.open);
+    return sse(TEXT["chat.completions"](100).events, {
+      before: (n) => (n === 40 ? request.gone : undefined),
+    })(wire, request);
+  };
+  const { gateway } = await serving("chat.completions", behaviour, { pairing: brokenAtFirstToken });
+  const answer = await gateway.send("chat.completions", requestBody("chat.completions", { stream: true }));
+  expect(await read(answer)).toContain('"code":"internal_error"');
+  await left.passed;
+  expect(gateway.faults).toEqual([new Error("a mistake")]);
+  expect([...gateway.slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
+  expect(await heldNano(gateway)).toBe(0 as never);
+});
+
+const brokenAtFirstToken: typeof pairing = (client, host) => {
+  const whole = pairing(client, host);
+  return {
+    ...whole,
+    openStream(request, metadata) {
+      const judge = whole.openStream(request, metadata);
+      // First the attempt reads it, then what goes on from there.
+      let reads = 0;
+      const get = () => {
+        if (++reads > 1) throw new Error("a mistake");
+        return false;
+      };
+      return Object.defineProperty(judge, "isDeclined", { get });
+    },
+  };
+};
