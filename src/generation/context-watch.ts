@@ -11,28 +11,17 @@ import type { PromptCount } from "./prompt-count.ts";
 export class ContextWatch {
   /** Set once the prompt was counted and does not fit. */
   tooLong: Refusal | null = null;
-  private isOver = false;
   private readonly stop = new AbortController();
 
-  constructor(
-    context: ContextCheck,
-    prompt: PromptCount,
-    private readonly client: AbortSignal,
-  ) {
+  constructor(context: ContextCheck, prompt: PromptCount, client: AbortSignal) {
     if (client.aborted) this.handleEvent();
     else client.addEventListener("abort", this);
     void this.count(context, prompt);
   }
 
-  /** Aborts when the prompt does not fit, or the client leaves. */
+  /** Aborts when the prompt does not fit, or the client leaves. A host that has answered by then does not notice. */
   get signal(): AbortSignal {
     return this.stop.signal;
-  }
-
-  /** The hosts have answered, or failed: what is counted from here on changes nothing. */
-  end(): void {
-    this.isOver = true;
-    this.client.removeEventListener("abort", this);
   }
 
   /** @internal The client leaves. */
@@ -47,7 +36,7 @@ export class ContextWatch {
     } catch {
       return;
     }
-    if (this.tooLong !== null && !this.isOver) this.stop.abort();
+    if (this.tooLong !== null) this.stop.abort();
   }
 }
 

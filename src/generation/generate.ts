@@ -230,7 +230,6 @@ class RequestFlow {
         // for its settlement.
         if (request.stream) void deps.journal.durable(reservation.sequence);
         const outcome = await this.attempt(whole, admitted, holder, watch?.signal ?? call.signal);
-        watch?.end();
         bill.tries = outcome.tries;
         // Both await here and not in a function of their own, because each async call costs four objects.
         switch (outcome.kind) {

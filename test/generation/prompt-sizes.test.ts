@@ -7,6 +7,7 @@ import { NO_BYTES } from "../../src/surfaces/json/bytes.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { json, sse, status } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { gate } from "../fakes/gate.ts";
 import { type FakeRequest, hostRow } from "../fakes/host.ts";
 import { chatText, messagesText, responsesText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
@@ -201,6 +202,23 @@ describe("while a prompt that probably fits is counted", () => {
     );
     expect((await refusalOf(gateway, surface, doubtful))[0]).toBe(200);
     counted.resolve();
+  });
+
+  test("a stream that began before goes on", async () => {
+    const counted = Promise.withResolvers<void>();
+    const hostGoesOn = gate();
+    const { events } = chatText(["One", " and", " two."]);
+    const before = (n: number) => (n === 2 ? hostGoesOn.passed : undefined);
+    const { gateway } = await opened(
+      () => sse(events, { before }),
+      { model, promptTokens: 12_801, counting: () => counted.promise },
+      surface,
+    );
+    const answer = await gateway.send(surface, { ...doubtful, stream: true });
+    counted.resolve();
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    hostGoesOn.open();
+    expect(await read(answer)).toContain("[DONE]");
   });
 
   test("what does not fit was counted in vain, so many times a minute", async () => {
