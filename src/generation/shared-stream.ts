@@ -34,7 +34,6 @@ export class SharedStream implements Sink {
   }
 
   write(bytes: Uint8Array): boolean | Promise<boolean> {
-    if (bytes.length === 0) return true;
     if (this.kept && !this.room.take(bytes.length + CHUNK_OVERHEAD)) this.kept = false;
     // Copied (`slice` of a Buffer would not): the relay's bytes may be part of a buffer that is used again.
     this.chunks.push(new Uint8Array(bytes));
@@ -45,7 +44,6 @@ export class SharedStream implements Sink {
   close(): void {
     this.ended = true;
     this.wake();
-    this.shrink();
   }
 
   /** Keeps nothing for those who might come. */
