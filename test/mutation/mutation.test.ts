@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { Random } from "../sim/random.ts";
-import { ACCEPTED, isAccepted } from "./accepted.ts";
+import { ACCEPTED, isOf } from "./accepted.ts";
 import { KINDS, mutantsOf } from "./mutants.ts";
 import { ROOMS } from "./rooms.ts";
 import { sample } from "./sample.ts";
@@ -74,7 +74,7 @@ test("what is accepted is still in the source, with a reason", () => {
   const stale = ACCEPTED.filter(
     (one) =>
       one.reason === "" ||
-      !mutantsOf(one.file, readFileSync(one.file, "utf8")).some((mutant) => isAccepted(one, mutant)),
+      !mutantsOf(one.file, readFileSync(one.file, "utf8")).some((mutant) => isOf(one, mutant)),
   );
   expect(stale).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from "nod
 import { parseArgs } from "node:util";
 import { Glob } from "bun";
 import { Random } from "../sim/random.ts";
-import { ACCEPTED, isAccepted } from "./accepted.ts";
+import { isAccepted } from "./accepted.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
 import { FLOOR, ROOMS, type Room } from "./rooms.ts";
 import { sample } from "./sample.ts";
@@ -21,7 +21,7 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --near        only the tests of the room itself and the type checker, no wider tests
   --budget N    seconds of near tests, and of wider ones, that a mutant gets: the quickest that come to it (60)
   --resume      keeps what an earlier run with this seed found
-  --survivors   keeps what it found killed, and tries again what survived
+  --survivors   keeps what it found killed, and tries again what survived and is still in the source
 `;
 const { values: options, positionals: names } = understood();
 const RESULTS = "dist/mutation";
@@ -66,10 +66,12 @@ process.exit(report() ? 0 : 1);
 
 async function runAll(): Promise<void> {
   const known = readResults();
-  const drawn = rooms.flatMap((room) => drawnOf(room).map((mutant) => ({ room, mutant })));
+  const draw = options.survivors ? (room: Room) => drawnBefore(room, known) : drawnOf;
+  const drawn = rooms.flatMap((room) => draw(room).map((mutant) => ({ room, mutant })));
   for (const { mutant } of drawn) {
     const line = known.get(keyOf(mutant));
-    if (line !== undefined) lines.set(keyOf(mutant), { ...line, mutant });
+    if (line !== undefined && !(options.survivors && line.result === "survived"))
+      lines.set(keyOf(mutant), { ...line, mutant });
   }
   console.log(`${drawn.length} mutants, ${drawn.length - lines.size} to be tried`);
   try {
@@ -179,9 +181,17 @@ function drawnOf(room: Room): Mutant[] {
     .filter((path) => path.includes(options.in))
     .flatMap((path) => mutantsOf(path, readFileSync(path, "utf8")));
   const random = new Random(Number(options.seed));
-  return sample(all, Number(options.each), random).filter(
-    (mutant) => !ACCEPTED.some((one) => isAccepted(one, mutant)),
-  );
+  return sample(all, Number(options.each), random).filter((mutant) => !isAccepted(mutant));
+}
+
+/** What an earlier run drew, where it is by now. */
+function drawnBefore({ name }: Room, known: ReadonlyMap<string, Line>): Mutant[] {
+  const before = [...known.values()].filter(({ room }) => room === name).map(({ mutant }) => mutant);
+  const now = [...new Set(before.map(({ file }) => file))]
+    .filter((file) => existsSync(file))
+    .flatMap((file) => mutantsOf(file, readFileSync(file, "utf8")));
+  const keys = new Set(before.map(keyOf));
+  return now.filter((mutant) => keys.delete(keyOf(mutant)) && !isAccepted(mutant));
 }
 
 function readResults(): Map<string, Line> {
@@ -189,9 +199,7 @@ function readResults(): Map<string, Line> {
   const files = rooms.map(({ name }) => fileOf(name));
   if (!options.resume && !options.survivors) for (const file of files) rmSync(file, { force: true });
   const read = files.flatMap((file) => readLines<Line>(file));
-  const last = new Map(read.map((line) => [keyOf(line.mutant), line]));
-  if (options.survivors) for (const [key, { result }] of last) if (result === "survived") last.delete(key);
-  return last;
+  return new Map(read.map((line) => [keyOf(line.mutant), line]));
 }
 
 function readLines<T>(file: string): T[] {
@@ -212,8 +220,8 @@ function isLeft(mutant: Mutant): boolean {
   return line?.result === "survived" || line?.wide === true;
 }
 
-function keyOf({ file, line, before, after }: Mutant): string {
-  return `${file}:${line} ${before} → ${after}`;
+function keyOf({ file, before, after }: Mutant): string {
+  return `${file} ${before} → ${after}`;
 }
 
 /** A table by room, and what survived; false if a room is below the floor. */

@@ -82,7 +82,7 @@ export class Bench {
     return (await this.broken([mutant], () => this.verdict(tests, limits))) ?? SURVIVED;
   }
 
-  /** The mutants that do not compile. One of each file is tried at a time, then alone if an error could be its own. */
+  /** The mutants that do not compile. One of each file is tried at a time; alone, if an error is in another file. */
   async failingTypes(mutants: readonly Mutant[]): Promise<Set<Mutant>> {
     const failing = new Set<Mutant>();
     const files = [...Map.groupBy(mutants, ({ file }) => file).values()];
@@ -90,9 +90,11 @@ export class Bench {
       const together = files.map((inFile) => inFile[at]).filter((mutant) => mutant !== undefined);
       const errors = await this.typeErrors(together);
       const elsewhere = errors.some((file) => !together.some((mutant) => mutant.file === file));
-      for (const mutant of together)
-        if ((elsewhere || errors.includes(mutant.file)) && (await this.typeErrors([mutant])).length > 0)
+      for (const mutant of together) {
+        const isAlone = elsewhere && !errors.includes(mutant.file);
+        if (errors.includes(mutant.file) || (isAlone && (await this.typeErrors([mutant])).length > 0))
           failing.add(mutant);
+      }
     }
     return failing;
   }
