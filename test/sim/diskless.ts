@@ -3,7 +3,7 @@ import { EpochFenced } from "../../src/ledger/membership.ts";
 import { type HoldRecord, parseRecord, partOf, type TerminalRecord } from "../../src/ledger/record.ts";
 import { type OrphanHold, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { type CommitBatch, CommitUnknown } from "../../src/store/journal/postgres-journal.ts";
-import { addSpending } from "../../src/store/ledger/fold.ts";
+import { addSpending } from "../../src/store/ledger/ends.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { check } from "./auditor.ts";

@@ -5,7 +5,7 @@ import { EpochFenced } from "../../src/ledger/membership.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { debiting } from "../../src/store/ledger/credits.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
-import { LedgerStore, NodeLedger } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -19,7 +19,6 @@ import type { Random } from "./random.ts";
 export class DatabaseAuthority implements FleetAuthority {
   private readonly db = emptyDatabase();
   private readonly store = new LedgerStore(this.db);
-  private readonly ledger = new NodeLedger(this.db, this.store);
   private readonly sql = new SqliteDatabase(this.db);
   private readonly grantOf = this.db.query<
     { granted: number; shipped: number; number: number },
@@ -77,7 +76,7 @@ export class DatabaseAuthority implements FleetAuthority {
     const ended = { ...record, balance, charged: 0 as NanoUsd, counters: [], allowances: [], parts };
     // A journal may be shipped twice.
     for (let times = this.random.chance(0.5) ? 2 : 1; times > 0; times--)
-      this.ledger.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
+      this.store.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
   }
 
   credit(counter: CounterId, amount: NanoUsd): void {

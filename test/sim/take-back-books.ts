@@ -12,7 +12,7 @@ import { Reservation, type ReservationRequest } from "../../src/ledger/reservati
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
-import { LedgerStore, NodeLedger } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import { type Clock, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -197,7 +197,7 @@ export class SoleBooks implements TakeBackBooks {
   crash(): ReadonlyMap<string, number> {
     this.life.end();
     const { ends, charges } = this.journal.recovered();
-    this.store.book(ends.map((record) => ({ record })));
+    this.store.apply(placed(ends));
     this.begin();
     return charges;
   }
@@ -231,7 +231,6 @@ interface Node {
 export class NodeBooks implements TakeBackBooks {
   readonly unanswered = new Set<string>();
   private readonly store: LedgerStore;
-  private readonly shared: NodeLedger;
   private readonly credits: SqlCreditStore;
   private readonly registry: SqliteRegistry;
   private readonly authority: SqliteAuthority;
@@ -246,7 +245,6 @@ export class NodeBooks implements TakeBackBooks {
     count: number,
   ) {
     this.store = new LedgerStore(db);
-    this.shared = new NodeLedger(db, this.store);
     this.credits = new SqlCreditStore(new SqliteDatabase(db));
     this.registry = new SqliteRegistry(db, time, () => {});
     this.authority = new SqliteAuthority(
@@ -299,7 +297,7 @@ export class NodeBooks implements TakeBackBooks {
     const { name, epoch, journal } = node;
     const fresh = journal.records.slice(node.shipped, journal.durable);
     node.shipped = Math.max(node.shipped, journal.durable);
-    this.shared.ship(name, epoch, placed(fresh));
+    this.store.ship(name, epoch, placed(fresh));
   }
 
   admit(...request: Parameters<TakeBackBooks["admit"]>): Promise<void> {
@@ -357,7 +355,7 @@ export class NodeBooks implements TakeBackBooks {
     life.end();
     const { ends, charges } = journal.recovered();
     // What is booked already changes nothing.
-    this.shared.ship(name, epoch, placed(ends));
+    this.store.ship(name, epoch, placed(ends));
     this.registry.leave(name, epoch);
     return charges;
   }

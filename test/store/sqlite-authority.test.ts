@@ -5,7 +5,7 @@ import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
-import { LedgerStore, NodeLedger } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { KeeperLedgerStore } from "../../src/store/nodes/keeper-node-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -37,7 +37,7 @@ function keeper() {
     registry,
     authority,
     store,
-    ledger: new NodeLedger(db, store),
+    ledger: store,
     shared: new KeeperLedgerStore(db, new SqliteDatabase(db), { fold: async () => 0 }),
     calls,
     reserved: () =>

@@ -53,11 +53,12 @@ function postgresNodeStore(
     recoveredEnd(orphan, config.generation.writeOffTokens, recoveredReceipt),
   );
   const ledger = new PostgresLedgerStore(postgres);
+  const db = new PostgresDatabase(postgres);
   return {
     registry,
     authority: new PostgresAuthority(postgres),
     ledger,
-    stores: sqlStores(new PostgresDatabase(postgres), clock),
+    stores: sqlStores(db, clock),
     usagePath: url,
     keys: (acknowledged) => new SqlKeyStore(new PostgresDatabase(postgres, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new PostgresDatabase(postgres, acknowledged), clock),
@@ -66,8 +67,8 @@ function postgresNodeStore(
         ? disklessBooks(parts, new PostgresHolds(postgres), node)
         : journalBooks(parts, ledger, node, await registry.lastEpoch(node)),
     join: (node) => registry.join(node, journal),
-    held: postgresHeldExchange(postgres),
-    notifyConversations: (node, routes) => notifyConversations(postgres, node, routes),
+    held: postgresHeldExchange(db),
+    notifyConversations: (node, routes) => notifyConversations(db, node, routes),
     listen: ({ changed, recalled, conversations, held }) =>
       postgres.listen({
         [CHANGES]: changed,

@@ -37,7 +37,7 @@ export abstract class Database {
   abstract among(values: readonly string[]): SqlPart;
   /** Rows, as a table with columns of these types; has to be given a name. */
   abstract table<Column extends string>(
-    rows: readonly Readonly<Record<Column, string | number>>[],
+    rows: readonly Readonly<Record<Column, string | number | null>>[],
     columns: Readonly<Record<Column, "TEXT" | "BIGINT">>,
   ): SqlPart;
 
@@ -125,6 +125,43 @@ export interface Planned<Result> {
   readonly reads: readonly SqlPart[];
   /** By the rows of each. */
   decide(rows: readonly (readonly unknown[])[]): DecidedChange<Result>;
+}
+
+/**
+ * A transaction, step by step, for both databases. The statements of a step are performed in one go, and the step gets the
+ * rows of each. What it throws undoes the transaction. It may have to be repeated, so it changes nothing else.
+ */
+export type Steps<Result> = Generator<
+  readonly (CommitStatement | EachRow)[],
+  Result,
+  readonly (readonly unknown[])[]
+>;
+
+/** A statement for each of many rows: one over all of them in PostgreSQL, and in SQLite, which is faster so, row by row. */
+export class EachRow<Column extends string = string> {
+  constructor(
+    /** The first one orders the rows, so that transactions lock what they write in one order. */
+    readonly columns: Readonly<Record<Column, "TEXT" | "BIGINT">>,
+    /** In the order of the columns. */
+    readonly rows: readonly (readonly (string | number | null)[])[],
+    readonly write: (row: RowParts<Column>) => SqlPart,
+    /** Gets the first column of the rows for which the statement has changed something. */
+    readonly getsChanged = false,
+  ) {}
+}
+
+interface RowParts<Column extends string> {
+  /** Behind `INSERT INTO table (columns)`. */
+  readonly source: SqlPart;
+  /** Behind the SET of an UPDATE. */
+  readonly from: SqlPart;
+  cell(column: Column): SqlPart;
+}
+
+export function* locking<Result>({ reads, decide }: Planned<Result>): Steps<Result> {
+  const { result, statements } = decide(yield reads);
+  yield flattened(statements ?? []);
+  return result;
 }
 
 /** Ends the transaction in which a statement changed another number of rows than it must. */

@@ -6,10 +6,12 @@ import {
   type CommitStatement,
   type Committed,
   Database,
-  flattened,
+  EachRow,
+  locking,
   type NumberedTable,
   type Planned,
   SqlPart,
+  type Steps,
   sql,
   verbatim,
 } from "./database.ts";
@@ -44,7 +46,7 @@ export class PostgresDatabase extends Database {
       const rows = await performAll(client, statements);
       return {
         rows,
-        version: changes.length === 0 ? null : await noteChanges(this.postgres, client, changes),
+        version: changes.length === 0 ? null : await stepped(client, this.noting(changes)),
       };
     };
     try {
@@ -57,17 +59,42 @@ export class PostgresDatabase extends Database {
     }
   }
 
-  /** In one transaction: reads, and writes what is decided. `last` is its last step. */
-  locked<Result>(
-    { reads, decide }: Planned<Result>,
-    last = async (_client: TransactionSQL, result: Result): Promise<Result> => result,
-    limits: WorkLimits = {},
-  ): Promise<Result> {
-    return this.postgres.transaction(async (client) => {
-      const { result, statements } = decide(await Promise.all(reads.map((read) => rowsOf(client, read))));
-      await performAll(client, flattened(statements ?? []));
-      return last(client, result);
-    }, limits);
+  /** In one transaction: reads, and writes what is decided. */
+  locked<Result>(planned: Planned<Result>): Promise<Result> {
+    return this.transact(() => locking(planned));
+  }
+
+  transact<Result>(steps: () => Steps<Result>, limits: WorkLimits = {}): Promise<Result> {
+    return this.postgres.transaction((client) => stepped(client, steps()), limits);
+  }
+
+  /**
+   * Sends notifications on a channel when the transaction commits. None where the database does not support that, which would
+   * fail the transaction: listeners also poll.
+   */
+  notifying(channel: string, words: readonly string[]): readonly SqlPart[] {
+    if (this.postgres.isMute || words.length === 0) return [];
+    return [sql`SELECT pg_notify(${channel}, value) FROM ${this.among(words)} AS words`];
+  }
+
+  /** Records changes in the transaction that makes them. Returns the version that nodes have to reach. */
+  *noting(changes: readonly NotedChange[]): Steps<number> {
+    const [latest] = yield [
+      sql`UPDATE latest_change SET version = version + ${changes.length} WHERE one = 1 RETURNING version`,
+    ];
+    const [{ version }] = latest as readonly [{ readonly version: number }];
+    const rows = changes.map(({ balance, key, counters }, at) => ({
+      version: version - changes.length + 1 + at,
+      key_hash: key,
+      balance_id: balance,
+      counters: counters.join(" "),
+    }));
+    // Renewals of leases wait until this commits.
+    const inserting = sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
+      SELECT version, clock_timestamp(), key_hash, balance_id, counters
+      FROM ${this.table(rows, CHANGE_COLUMNS)} AS noted`;
+    yield [inserting, ...this.notifying(CHANGES, [""])];
+    return version;
   }
 
   lock(name: string): readonly SqlPart[] {
@@ -119,6 +146,13 @@ export class PostgresDatabase extends Database {
   }
 }
 
+const CHANGE_COLUMNS = {
+  version: "BIGINT",
+  key_hash: "TEXT",
+  balance_id: "TEXT",
+  counters: "TEXT",
+} as const;
+
 const NUMBERED_AT_ONCE = 1_000;
 /** For transactions that write to end: some five seconds. */
 const MAX_ROUNDS = 100;
@@ -129,8 +163,24 @@ function postgresTable(rows: readonly object[], columns: Readonly<Record<string,
   return sql`(SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (${verbatim(typed.join(", "))}))`;
 }
 
-/** For statements inside somebody's transaction. */
-export const POSTGRES_TABLES = { table: postgresTable };
+/** Inside somebody's transaction. */
+export async function stepped<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
+  let step = steps.next();
+  while (!step.done) step = steps.next(await Promise.all(step.value.map((one) => rowsOf(client, one))));
+  return step.value;
+}
+
+function writingAll({ columns, rows, write, getsChanged }: EachRow): SqlPart {
+  const names = Object.keys(columns);
+  const named = rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at]])));
+  const from = sql`FROM ${postgresTable(named, columns)} AS each_row`;
+  const part = write({
+    source: sql`SELECT ${verbatim(names.join(", "))} ${from} ORDER BY 1`,
+    from,
+    cell: (column) => verbatim(`each_row.${column}`),
+  });
+  return getsChanged ? sql`${part} RETURNING ${verbatim(names[0]!)}` : part;
+}
 
 /** In one go: none needs what another answers. */
 export async function performAll(
@@ -138,48 +188,28 @@ export async function performAll(
   statements: readonly CommitStatement[],
 ): Promise<readonly number[]> {
   try {
-    return await Promise.all(statements.map((statement) => perform(client, statement)));
+    return await Promise.all(statements.map(async (one) => (await perform(client, one)).count));
   } catch (error) {
     throw isTaken(error) ? new CommitConflict() : error;
   }
 }
 
-async function perform(client: SQL, statement: CommitStatement): Promise<number> {
+async function perform(
+  client: SQL,
+  statement: CommitStatement,
+): Promise<unknown[] & { readonly count: number }> {
   const isBare = statement instanceof SqlPart;
   const { text, values } = (isBare ? statement : statement.part).written((number) => `$${number}`);
-  const { count } = await client.unsafe(text, values);
-  if (!isBare && count !== statement.rows) throw new CommitConflict();
-  return count;
+  const rows = await client.unsafe(text, values);
+  if (!isBare && rows.count !== statement.rows) throw new CommitConflict();
+  inNumbers(rows);
+  return rows;
 }
 
-export async function rowsOf(client: SQL, statement: SqlPart): Promise<unknown[]> {
-  const { text, values } = statement.written((number) => `$${number}`);
-  return inNumbers(await client.unsafe(text, values));
+async function rowsOf(client: SQL, statement: CommitStatement | EachRow): Promise<unknown[]> {
+  if (!(statement instanceof EachRow)) return perform(client, statement);
+  return statement.rows.length === 0 ? [] : perform(client, writingAll(statement));
 }
 
 /** The channel that wakes nodes when there are changes. */
 export const CHANGES = "gateway_changes";
-
-/** Records changes in the transaction that makes them. Returns the version that nodes have to reach. */
-export async function noteChanges(
-  postgres: Postgres,
-  sql: TransactionSQL,
-  changes: readonly NotedChange[],
-): Promise<number> {
-  const [row] = await sql<{ version: bigint }[]>`
-    UPDATE latest_change SET version = version + ${changes.length} WHERE one = 1 RETURNING version`;
-  const version = Number(row!.version);
-  const rows = changes.map(({ balance, key, counters }, at) => ({
-    version: version - changes.length + 1 + at,
-    key_hash: key,
-    balance_id: balance,
-    counters: counters.join(" "),
-  }));
-  // Renewals of leases wait until this commits.
-  await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
-    SELECT version, clock_timestamp(), key_hash, balance_id, counters
-    FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
-      AS row (version BIGINT, key_hash TEXT, balance_id TEXT, counters TEXT)`;
-  await postgres.notify(sql, CHANGES, [""]);
-  return version;
-}

@@ -17,7 +17,8 @@ export class Postgres {
   private listener: SQL | null = null;
   private channels: Channels | null = null;
   private feeling: Timer | null = null;
-  private isMute = false;
+  /** The database delivers no notifications. */
+  isMute = false;
   private freeConnections: number;
   private readonly queue: FairQueue<true>;
   /** Work that the database has answered, whatever it answered. */
@@ -62,18 +63,6 @@ export class Postgres {
       if (error instanceof StoreUnreachable) throw error;
       this.isMute = true;
     }
-  }
-
-  /**
-   * Sends a notification on a channel when the transaction commits. Does nothing and returns false if the database does
-   * not support that, which would fail the transaction: listeners also poll.
-   */
-  async notify(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<boolean> {
-    if (this.isMute) return false;
-    if (words.length === 0) return true;
-    const list = JSON.stringify(words);
-    await sql`SELECT pg_notify(${channel}, value) FROM json_array_elements_text(${list}::text::json)`;
-    return true;
   }
 
   /**

@@ -1,14 +1,15 @@
 import { type Database as Connection, SQLiteError } from "bun:sqlite";
 import {
-  type Batch,
   CommitConflict,
   type CommitOptions,
   type CommitStatement,
   type Committed,
   Database,
-  flattened,
+  EachRow,
+  locking,
   type Planned,
   SqlPart,
+  type Steps,
   sql,
   verbatim,
   type WrittenSql,
@@ -97,20 +98,47 @@ export class SqliteDatabase extends Database {
     }
   }
 
-  /** Inside its caller's transaction. */
-  run(batch: Batch): void {
-    for (const statement of flattened(batch)) this.perform(writtenFor(statement));
+  /** In one transaction: reads, and writes what is decided. */
+  locked<Result>(planned: Planned<Result>): Result {
+    return this.transact(() => locking(planned));
   }
 
-  /** In one transaction: reads, and writes what is decided. */
-  locked<Result>({ reads, decide }: Planned<Result>): Result {
+  /** Before it returns. */
+  transact<Result>(steps: () => Steps<Result>): Result {
     let result: Result;
     this.whole.immediate(() => {
-      const decided = decide(reads.map((read) => this.answer(read)));
-      this.run(decided.statements ?? []);
-      result = decided.result;
+      const running = steps();
+      let step = running.next();
+      while (!step.done) step = running.next(step.value.map((one) => this.stepped(one)));
+      result = step.value;
     });
     return result!;
+  }
+
+  private stepped(one: CommitStatement | EachRow): unknown[] {
+    if (one instanceof SqlPart) return this.answer(one);
+    if (one instanceof EachRow) return this.writeEach(one);
+    this.perform(writtenFor(one));
+    return [];
+  }
+
+  private writeEach({ columns, rows, write, getsChanged }: EachRow): unknown[] {
+    if (rows.length === 0) return [];
+    const names = Object.keys(columns);
+    const marks = names.map((_, at) => `?${at + 1}`);
+    const part = write({
+      source: verbatim(`VALUES (${marks.join(", ")})`),
+      from: sql``,
+      cell: (column) => verbatim(marks[names.indexOf(column)]!),
+    });
+    const { text, values } = part.written((number) => `?${names.length + number}`);
+    const statement = this.statement(text);
+    const written: unknown[] = [];
+    for (const row of rows) {
+      const { changes } = values.length === 0 ? statement.run(...row) : statement.run(...row, ...values);
+      if (getsChanged && changes > 0) written.push({ [names[0]!]: row[0]! });
+    }
+    return written;
   }
 
   private perform({ text, values, rows, finds }: WrittenStatement): number {

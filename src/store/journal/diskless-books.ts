@@ -1,13 +1,13 @@
-import type { TransactionSQL } from "bun";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { EpochFenced } from "../../ledger/membership.ts";
 import { type HoldRecord, parseRecord, type TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
-import type { Clock } from "../../units/clock.ts";
+import { type Clock, systemClock } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
-import { inNumbers, type Postgres, URGENT } from "../database/postgres.ts";
-import { insertEnds, spend } from "../ledger/postgres-ledger-store.ts";
+import { type Database, type SqlPart, type Steps, sql } from "../database/database.ts";
+import { type Postgres, URGENT } from "../database/postgres.ts";
+import { PostgresDatabase, stepped } from "../database/postgres-database.ts";
+import { booking } from "../ledger/ends.ts";
 import { CHECKPOINT_EVERY_MS, checkpoint, PeriodicTimers } from "./periodic-timers.ts";
 import { type CommitBatch, CommitUnknown, type OpenHold, PostgresJournal } from "./postgres-journal.ts";
 
@@ -79,19 +79,25 @@ export interface DisklessBooksOptions {
 
 /** What nodes without a journal commit: open streams and settlements. */
 export class PostgresHolds {
-  constructor(private readonly postgres: Postgres) {}
+  private readonly db: PostgresDatabase;
+
+  constructor(private readonly postgres: Postgres) {
+    this.db = new PostgresDatabase(postgres);
+  }
 
   /**
    * Commits a batch in the node's epoch, all or nothing. A closed node finds its epoch over, so whatever its
    * clock says, nothing of it is booked after what it left open was ended.
    */
-  async commit(node: string, epoch: number, batch: CommitBatch): Promise<void> {
+  async commit(node: string, epoch: number, { ends, ...holds }: CommitBatch): Promise<void> {
+    const at = systemClock.now();
     let isCommitting = false;
     let givenUp = false;
     try {
-      await this.postgres.transaction(async (sql) => {
+      await this.postgres.transaction(async (client) => {
         isCommitting = false;
-        await book(sql, node, epoch, batch);
+        const also = holdsOf(this.db, node, holds);
+        await stepped(client, booking(this.db, { node, epoch, ends, at, also }));
         if (givenUp) throw new Error("its caller has received the failure");
         isCommitting = true;
       }, URGENT);
@@ -107,84 +113,60 @@ export class PostgresHolds {
    * Ends some of the streams that a node left open, `end` says how; false when there are no more. Only for a
    * node whose epoch is over.
    */
-  async endSome(node: string, end: (orphan: OrphanHold) => TerminalRecord): Promise<boolean> {
-    return this.postgres.transaction(async (sql) => {
-      const rows = await sql<OpenHoldRow[]>`
-        SELECT receipt, held, delivered, record FROM holds WHERE node = ${node}
-        ORDER BY receipt LIMIT ${END_AT_ONCE} FOR UPDATE`;
-      if (rows.length === 0) return false;
-      const orphans = inNumbers(rows).map(({ held, delivered, record }) => ({
-        hold: parseRecord(record) as HoldRecord,
-        held,
-        delivered,
-      }));
-      // An end that is there already stands: the commit that brought it did not see the hold, which came
-      // late.
-      await spend(
-        sql,
-        node,
-        await insertEnds(
-          sql,
-          node,
-          orphans.map((orphan) => ({ record: end(orphan) })),
-        ),
-      );
-      await remove(
-        sql,
-        rows.map(({ receipt }) => receipt),
-      );
-      return true;
-    });
+  endSome(node: string, end: (orphan: OrphanHold) => TerminalRecord): Promise<boolean> {
+    return this.db.transact(() => endingSome(this.db, node, end));
   }
+}
+
+function* endingSome(
+  db: Database,
+  node: string,
+  end: (orphan: OrphanHold) => TerminalRecord,
+): Steps<boolean> {
+  const [rows] = yield [
+    sql`SELECT receipt, held, delivered, record FROM holds WHERE node = ${node}
+      ORDER BY receipt LIMIT ${END_AT_ONCE} ${db.forUpdate}`,
+  ];
+  const open = rows as readonly OpenHoldRow[];
+  if (open.length === 0) return false;
+  const ends = open.map(({ record, ...hold }) => end({ hold: parseRecord(record) as HoldRecord, ...hold }));
+  // An end that is there already stands: the commit that brought it did not see the hold, which came late.
+  const also = [
+    removing(
+      db,
+      open.map(({ receipt }) => receipt),
+    ),
+  ];
+  yield* booking(db, { node, epoch: null, ends, at: systemClock.now(), also });
+  return true;
 }
 
 type OpenHoldRow = Omit<OpenHold, "text"> & { readonly record: string };
 
 const END_AT_ONCE = 500;
 
-async function book(sql: TransactionSQL, node: string, epoch: number, batch: CommitBatch): Promise<void> {
-  // In one go: each waits for the network once. The lock is the fence; and by it this commit waits for a
-  // synchronous replica even where everything else is there already, by a commit that was not answered.
-  const [life, fresh] = await Promise.all([
-    sql<{ epoch: bigint; open: boolean }[]>`SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`,
-    insertEnds(
-      sql,
-      node,
-      batch.ends.map((record) => ({ record })),
-    ),
-    // Before holds are removed: see batchOf.
-    insertHolds(sql, node, batch.holds),
-    moveHolds(sql, batch.moved),
-    remove(sql, batch.closed),
-  ]);
-  if (Number(life[0]?.epoch) !== epoch || !life[0]!.open)
-    throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
-  await spend(sql, node, fresh);
-}
-
-async function insertHolds(sql: TransactionSQL, node: string, holds: CommitBatch["holds"]): Promise<void> {
-  if (holds.length === 0) return;
-  const rows = JSON.stringify(
-    holds.map(({ receipt, text, held, delivered }) => ({ receipt, record: text, held, delivered })),
-  );
-  await sql`INSERT INTO holds (receipt, node, held, delivered, record)
-    SELECT receipt, ${node}, held, delivered, record
-    FROM json_to_recordset(${rows}::text::json) AS row (receipt TEXT, held BIGINT, delivered BIGINT, record TEXT)
+/** What becomes of holds. New ones before those that are removed: see batchOf. */
+function holdsOf(
+  db: Database,
+  node: string,
+  { holds, moved, closed }: Omit<CommitBatch, "ends">,
+): readonly SqlPart[] {
+  const rows = holds.map(({ text, ...hold }) => ({ ...hold, record: text }));
+  const adding = sql`INSERT INTO holds (receipt, node, held, delivered, record)
+    SELECT receipt, ${node}, held, delivered, record FROM ${db.table(rows, { ...HOLD_COLUMNS, record: "TEXT" })} AS new WHERE true
     ON CONFLICT (receipt) DO UPDATE SET held = excluded.held, record = excluded.record,
       delivered = greatest(excluded.delivered, holds.delivered)`;
+  const moving = sql`UPDATE holds SET held = coalesce(new.held, holds.held),
+      delivered = coalesce(new.delivered, holds.delivered)
+    FROM ${db.table(moved, HOLD_COLUMNS)} AS new WHERE holds.receipt = new.receipt`;
+  return [
+    ...(holds.length === 0 ? [] : [adding]),
+    ...(moved.length === 0 ? [] : [moving]),
+    ...(closed.length === 0 ? [] : [removing(db, closed)]),
+  ];
 }
 
-async function moveHolds(sql: TransactionSQL, moved: CommitBatch["moved"]): Promise<void> {
-  if (moved.length === 0) return;
-  const rows = JSON.stringify(moved);
-  await sql`UPDATE holds SET held = coalesce(row.held, holds.held), delivered = coalesce(row.delivered, holds.delivered)
-    FROM json_to_recordset(${rows}::text::json) AS row (receipt TEXT, held BIGINT, delivered BIGINT)
-    WHERE holds.receipt = row.receipt`;
-}
+const HOLD_COLUMNS = { receipt: "TEXT", held: "BIGINT", delivered: "BIGINT" } as const;
 
-async function remove(sql: TransactionSQL, receipts: readonly string[]): Promise<void> {
-  if (receipts.length === 0) return;
-  const list = JSON.stringify(receipts);
-  await sql`DELETE FROM holds
-    WHERE receipt IN (SELECT value FROM json_array_elements_text(${list}::text::json))`;
-}
+const removing = (db: Database, receipts: readonly string[]): SqlPart =>
+  sql`DELETE FROM holds WHERE receipt IN ${db.among(receipts)}`;

@@ -1,5 +1,3 @@
-import { type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
-import type { TerminalRecord } from "../../ledger/record.ts";
 import { type Clock, DAY_MS, type EpochMs } from "../../units/clock.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { windowAt } from "../../units/window.ts";
@@ -101,26 +99,6 @@ function chargesOf({ counters, charged }: Pick<SummedEnd, "counters" | "charged"
     const [counter, part] = word.split("=") as [string, string?];
     return [counter, part === undefined ? charged : Number(part)];
   });
-}
-
-/** The column `counters` of an end. The balance is a column of its own. */
-export function countersColumn({ counters, parts = [] }: Pick<TerminalRecord, "counters" | "parts">): string {
-  let column = "";
-  for (const counter of counters) {
-    if (!isBalanceCounter(counter)) column = column === "" ? counter : `${column} ${counter}`;
-  }
-  for (const [counter, charged] of parts) column += ` ${counter}=${charged}`;
-  return column;
-}
-
-/** Adds what an end comes to, in nano-dollars and in requests of allowances. */
-export function addSpending(
-  spent: Map<CounterId, number>,
-  { charged, counters, parts = [], allowances }: TerminalRecord,
-): void {
-  if (charged > 0) for (const counter of counters) spent.set(counter, (spent.get(counter) ?? 0) + charged);
-  for (const [counter, part] of parts) spent.set(counter, (spent.get(counter) ?? 0) + part);
-  for (const counter of allowances) spent.set(counter, (spent.get(counter) ?? 0) + 1);
 }
 
 /** What a column of several names holds. */

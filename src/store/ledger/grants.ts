@@ -1,5 +1,4 @@
 import type { Database as Connection } from "bun:sqlite";
-import type { TransactionSQL } from "bun";
 import {
   type Authority,
   decide,
@@ -16,9 +15,9 @@ import { budgetOfSubject, type CounterId, isValueCounter } from "../../ledger/co
 import { EpochFenced } from "../../ledger/membership.ts";
 import type { Clock } from "../../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
-import { type Database, type Planned, type SqlPart, sql, verbatim } from "../database/database.ts";
+import { type Database, type SqlPart, type Steps, sql, verbatim } from "../database/database.ts";
 import { type Postgres, URGENT } from "../database/postgres.ts";
-import { PostgresDatabase, rowsOf } from "../database/postgres-database.ts";
+import { PostgresDatabase } from "../database/postgres-database.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { BatchQueue } from "../nodes/batch-queue.ts";
 import { ANSWERED_INQUIRY, ROTATION_ID } from "../schema/column-names.ts";
@@ -27,70 +26,57 @@ import { ANSWERED_INQUIRY, ROTATION_ID } from "../schema/column-names.ts";
  * The Authority on a database: what one node states together is decided in one transaction, which locks the counters in
  * the order of their ids, decides by the one rule, and writes what changed.
  */
-function settling(db: Database, now: SqlPart, statements: readonly Statement[]): Planned<Grant[]> {
+function* settling(
+  db: Database,
+  { now, isAlive }: { readonly now: SqlPart; readonly isAlive: SqlPart },
+  statements: readonly Statement[],
+): Steps<DecidedGrants> {
   const { ledger: node, epoch } = statements[0]!;
   const ids = [...new Set(statements.map(({ counter }) => counter))].sort();
   const all = db.among(ids);
   const { query, limits } = limitsOf(db, ids);
-  return {
-    reads: [
-      // Closing an epoch takes the row for itself, so none is closed while statements of it are settled. Renewing the lease
-      // does not wait for this.
-      sql`SELECT epoch, open FROM nodes WHERE name = ${node} ${db.forReference}`,
-      sql`INSERT INTO counters (id) SELECT value FROM ${all} AS asked WHERE true ORDER BY value
-        ON CONFLICT (id) DO NOTHING`,
-      sql`SELECT id, credited, spent, reserved, inquiries FROM counters WHERE id IN ${all} ORDER BY id ${db.forUpdate}`,
-      sql`SELECT counter, granted, shipped, used, number, coalesce(${ANSWERED}, 0) AS "answeredInquiry" FROM grants
-        WHERE node = ${node} AND counter IN ${all}`,
-      ...query,
-    ],
-    decide([lives, , counterRows, grantRows, limitRows = []]) {
-      const [life] = lives as readonly LifeRow[];
-      if (life?.epoch !== epoch || !life.open) throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
-      const counters = lockedCounters(
-        counterRows as readonly LockedLockedCounterRow[],
-        grantRows as readonly GrantRow[],
-      );
-      const set = limits(limitRows as readonly LimitRow[]);
-      const result = statements.map((statement) => {
-        const { counter, limit } = statement;
-        const least = Math.min(limit, set.get(counter) ?? limit) as NanoUsd;
-        return decide(counters.get(counter)!, { ...statement, limit: least });
-      });
-      return { result, statements: writing(db, node, [...counters.values()], now) };
-    },
-  };
-}
-
-/** What others have of counters that the node runs short of, once it is decided; no statement where it does not. */
-function askingOthers(
-  db: Database,
-  isAlive: SqlPart,
-  statements: readonly Statement[],
-  grants: readonly Grant[],
-): { readonly query: readonly SqlPart[]; decided(rows: readonly OthersRow[]): DecidedGrants } {
+  const [lives, , counterRows, grantRows, limitRows = []] = yield [
+    // Closing an epoch takes the row for itself, so none is closed while statements of it are settled. Renewing the lease
+    // does not wait for this.
+    sql`SELECT epoch, open FROM nodes WHERE name = ${node} ${db.forReference}`,
+    sql`INSERT INTO counters (id) SELECT value FROM ${all} AS asked WHERE true ORDER BY value
+      ON CONFLICT (id) DO NOTHING`,
+    sql`SELECT id, credited, spent, reserved, inquiries FROM counters WHERE id IN ${all} ORDER BY id ${db.forUpdate}`,
+    sql`SELECT counter, granted, shipped, used, number, coalesce(${ANSWERED}, 0) AS "answeredInquiry" FROM grants
+      WHERE node = ${node} AND counter IN ${all}`,
+    ...query,
+  ];
+  const [life] = lives as readonly LifeRow[];
+  if (life?.epoch !== epoch || !life.open) throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
+  const counters = lockedCounters(
+    counterRows as readonly LockedLockedCounterRow[],
+    grantRows as readonly GrantRow[],
+  );
+  const set = limits(limitRows as readonly LimitRow[]);
+  const grants = statements.map((statement) => {
+    const { counter, limit } = statement;
+    const least = Math.min(limit, set.get(counter) ?? limit) as NanoUsd;
+    return decide(counters.get(counter)!, { ...statement, limit: least });
+  });
+  yield writing(db, node, [...counters.values()], now);
   const short = statements.flatMap(({ counter, inquiry: awaited }, index) => {
     const { short: isShort, inquiry } = grants[index]!;
     return isShort ? [{ counter, awaited, inquiry }] : [];
   });
-  if (short.length === 0) return { query: [], decided: () => ({ grants, recalled: [] }) };
+  if (short.length === 0) return { grants, recalled: [] };
+  const [rows] = yield [
+    sql`SELECT counter, CAST(sum(granted - used) AS BIGINT) AS spare, CAST(sum(granted - shipped) AS BIGINT) AS open,
+        min(CASE WHEN granted > shipped THEN coalesce(${ANSWERED}, 0) END) AS "answeredInquiry"
+      FROM grants WHERE counter IN ${db.among(short.map(({ counter }) => counter))}
+        AND node <> ${node} AND ${isAlive} GROUP BY counter`,
+  ];
+  const others = othersFrom(rows as readonly OthersRow[], short);
   return {
-    query: [
-      sql`SELECT counter, CAST(sum(granted - used) AS BIGINT) AS spare, CAST(sum(granted - shipped) AS BIGINT) AS open,
-          min(CASE WHEN granted > shipped THEN coalesce(${ANSWERED}, 0) END) AS "answeredInquiry"
-        FROM grants WHERE counter IN ${db.among(short.map(({ counter }) => counter))}
-          AND node <> ${statements[0]!.ledger} AND ${isAlive} GROUP BY counter`,
-    ],
-    decided(rows) {
-      const others = othersFrom(rows, short);
-      return {
-        grants: grants.map((grant) => ({ ...grant, ...others.get(grant.counter) })),
-        recalled: short.filter(({ counter, awaited }) => {
-          const { spare = 0, answered = awaited } = others.get(counter) ?? {};
-          return spare > 0 || answered < awaited;
-        }),
-      };
-    },
+    grants: grants.map((grant) => ({ ...grant, ...others.get(grant.counter) })),
+    recalled: short.filter(({ counter, awaited }) => {
+      const { spare = 0, answered = awaited } = others.get(counter) ?? {};
+      return spare > 0 || answered < awaited;
+    }),
   };
 }
 
@@ -337,10 +323,7 @@ export class PostgresAuthority implements Authority {
   private readonly db: PostgresDatabase;
   private readonly queue: BatchQueue<Statement, Grant>;
 
-  constructor(
-    private readonly postgres: Postgres,
-    defer: (run: () => void) => void = setImmediate,
-  ) {
+  constructor(postgres: Postgres, defer: (run: () => void) => void = setImmediate) {
     this.db = new PostgresDatabase(postgres);
     this.queue = new BatchQueue((statements) => this.settleAll(statements), defer);
   }
@@ -358,17 +341,15 @@ export class PostgresAuthority implements Authority {
     return this.db.rows<Inquiry>(openInquiries(node, LATE));
   }
 
-  private async settleAll(statements: readonly Statement[]): Promise<readonly Grant[]> {
-    const asker = statements[0]!.ledger;
-    const others = async (client: TransactionSQL, granted: Grant[]) => {
-      const { query, decided } = askingOthers(this.db, IS_ALIVE, statements, granted);
-      const rows = await Promise.all(query.map((one) => rowsOf(client, one)));
-      const { grants, recalled } = decided(rows.flat() as OthersRow[]);
-      const words = recalled.map(({ counter, inquiry }) => `${asker} ${counter} ${inquiry}`);
-      await this.postgres.notify(client, RECALLS, words);
-      return [...grants];
-    };
-    return this.db.locked(settling(this.db, sql`clock_timestamp()`, statements), others, URGENT);
+  private settleAll(statements: readonly Statement[]): Promise<readonly Grant[]> {
+    const { db } = this;
+    return db.transact(function* () {
+      const time = { now: sql`clock_timestamp()`, isAlive: IS_ALIVE };
+      const { grants, recalled } = yield* settling(db, time, statements);
+      const words = recalled.map(({ counter, inquiry }) => `${statements[0]!.ledger} ${counter} ${inquiry}`);
+      yield db.notifying(RECALLS, words);
+      return grants;
+    }, URGENT);
   }
 }
 
@@ -396,10 +377,8 @@ export class SqliteAuthority {
   /** Settles what one node states together. Throws EpochFenced. */
   settle(statements: readonly Statement[]): readonly Grant[] {
     const { db } = this;
-    const granted = db.locked(settling(db, sql`${this.clock.now()}`, statements));
-    const isAlive = sql`node IN ${db.among(this.alive())}`;
-    const { query, decided } = askingOthers(db, isAlive, statements, granted);
-    const { grants, recalled } = decided(query.flatMap((one) => db.answer<OthersRow>(one)));
+    const time = { now: sql`${this.clock.now()}`, isAlive: sql`node IN ${db.among(this.alive())}` };
+    const { grants, recalled } = db.transact(() => settling(db, time, statements));
     for (const { counter, inquiry } of recalled) this.recall(statements[0]!.ledger, { counter, inquiry });
     return grants;
   }

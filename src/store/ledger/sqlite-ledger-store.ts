@@ -4,24 +4,15 @@ import type { RunningSums } from "../../ledger/counter-cache.ts";
 import type { Credit, CreditClaim } from "../../ledger/credit.ts";
 import { creditEvents } from "../../ledger/credit-events.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
-import { EpochFenced } from "../../ledger/membership.ts";
-import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import { type EpochMs, HOUR_MS, systemClock } from "../../units/clock.ts";
 import { type BalanceId, firstReceiptId, type ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import {
-  CHARGES_TAKEN,
-  type ChargedCounter,
-  chargedCounters,
-  lowCreditOf,
-  recording,
-  recordingCharges,
-} from "../customers/events.ts";
+import { lowCreditOf, recording } from "../customers/events.ts";
 import { type Batch, flattened, type SqlPart, sql } from "../database/database.ts";
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
 import { exportedOrOld } from "../export/export-store.ts";
-import { fileOffsets, type Unapplied } from "../journal/journal.ts";
+import type { Unapplied } from "../journal/journal.ts";
 import {
   type CreditRow,
   creditedBy,
@@ -34,7 +25,8 @@ import {
   loggingEntry,
   openClaims,
 } from "./credits.ts";
-import { addSpending, countersColumn, folding } from "./fold.ts";
+import { forgettingFiles, type ReachedFile, reachedFiles, reachedFrom, shipping } from "./ends.ts";
+import { folding } from "./fold.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
 import {
   type AuditRow,
@@ -63,52 +55,25 @@ export class LedgerStore implements RunningSums, DebitStore {
     this.sql = new SqliteDatabase(db);
   }
 
-  /**
-   * Books a batch of ends, together with the position up to which the journal is now booked, in one
-   * transaction. Booking an end again changes nothing, so replaying a journal is safe.
-   */
+  /** As `ship`, where one process has all of the ledger. */
   apply(batch: readonly Unapplied[]): void {
-    if (batch.length === 0) return;
-    this.db
-      .transaction(() => {
-        this.book(batch);
-        this.sql.run(
-          [...fileOffsets(batch)].map(
-            ([file, bytes]) => sql`INSERT INTO applied (file, bytes) VALUES (${file}, ${bytes})
-              ON CONFLICT (file) DO UPDATE SET bytes = max(bytes, excluded.bytes)`,
-          ),
-        );
-      })
-      .immediate();
+    this.ship(null, null, batch);
   }
 
-  /** Books ends inside somebody's transaction; returns what those come to that were not booked before. */
-  book(batch: readonly Pick<Unapplied, "record">[]): ReadonlyMap<CounterId, number> {
-    const spent = new Map<CounterId, number>();
-    const ends = batch.flatMap(({ record }) => (this.addEnd(record) ? record : []));
-    for (const end of ends) addSpending(spent, end);
-    for (const [counter, amount] of spent) this.statements.spend.run(counter, amount);
-    this.recordEvents(spent, ends);
-    return spent;
+  /** Books a batch of a node's ends, and how far its journal is then booked: see `shipping`. */
+  ship(node: string | null, epoch: number | null, batch: readonly Unapplied[]): void {
+    const at = this.now();
+    if (batch.length > 0) this.sql.transact(() => shipping(this.sql, { node, epoch, batch, at }));
   }
 
-  /** Inside the transaction that charged these. */
-  private recordEvents(spent: ReadonlyMap<CounterId, number>, ends: readonly TerminalRecord[]): void {
-    if (this.statements.taker.get() === null) return;
-    const query = chargedCounters(this.sql, spent, ends);
-    const charged = query === null ? [] : this.sql.answer<ChargedCounter>(query);
-    this.sql.run(recordingCharges(this.sql, charged, ends, this.now()));
+  /** How far each file of the journal is booked, in bytes. */
+  reached(node: string | null = null): Map<number, number> {
+    return reachedFrom(this.sql.answer<ReachedFile>(reachedFiles(node)));
   }
 
-  /** How far each journal file has been applied, in bytes. */
-  reached(): Map<number, number> {
-    const rows = this.sql.answer<ReachedFile>(sql`SELECT file, bytes FROM applied`);
-    return new Map(rows.map(({ file, bytes }) => [file, bytes]));
-  }
-
-  /** Forgets the fileOffsets of files that are gone. */
-  forgetReachedBefore(file: number): void {
-    this.sql.run([sql`DELETE FROM applied WHERE file < ${file}`]);
+  /** Forgets the offsets of files that are gone. */
+  forgetReachedBefore(file: number, node: string | null = null): void {
+    this.sql.answer(forgettingFiles(node, file));
   }
 
   /**
@@ -277,25 +242,6 @@ export class LedgerStore implements RunningSums, DebitStore {
   audit(): StoreAudit {
     return auditFrom(this.sql.answer<AuditRow>(recomputing(this.sql)));
   }
-
-  private addEnd(end: TerminalRecord): boolean {
-    const { receipt, at, balance, key, state, charged, writtenOff, lost, allowances, body } = end;
-    const { changes } = this.statements.end.run(
-      receipt,
-      at,
-      balance,
-      key,
-      state,
-      charged,
-      writtenOff,
-      lost,
-      countersColumn(end),
-      allowances.join(" "),
-      body,
-      end.hostCost ?? null,
-    );
-    return changes > 0;
-  }
 }
 
 /** What a page looks at. */
@@ -328,88 +274,11 @@ const LATE_MS = HOUR_MS;
 
 function prepare(db: Database) {
   return {
-    end: db.query<
-      never,
-      [string, number, string, string, string, number, number, number, string, string, string, number | null]
-    >(
-      `INSERT OR IGNORE INTO ends
-         (receipt, at, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body, host_cost)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ),
-    spend: db.query<never, [string, number]>(
-      `INSERT INTO counters (id, spent) VALUES (?, ?)
-       ON CONFLICT (id) DO UPDATE SET spent = spent + excluded.spent`,
-    ),
     counter: db.query<CounterRow, [string]>(
       "SELECT id, credited, spent, reserved FROM counters WHERE id = ?",
     ),
-    taker: db.query<object, []>(`SELECT 1 WHERE ${writtenFor(CHARGES_TAKEN).text}`),
     checkpoint: db.query<{ busy: number; log: number; checkpointed: number }, []>(
       "PRAGMA wal_checkpoint(PASSIVE)",
     ),
   };
-}
-
-/** The books in SQLite where several nodes spend: their ends leave what they were granted, and enter what is spent. */
-export class NodeLedger {
-  private readonly sql: SqliteDatabase;
-  private readonly shipping;
-  private readonly releasing;
-
-  constructor(
-    private readonly db: Database,
-    private readonly ledger: LedgerStore,
-  ) {
-    this.sql = new SqliteDatabase(db);
-    this.shipping = db.query<never, [number, string, string]>(
-      "UPDATE grants SET shipped = shipped + ? WHERE counter = ? AND node = ?",
-    );
-    this.releasing = db.query<never, [number, string]>(
-      "UPDATE counters SET reserved = reserved - ? WHERE id = ?",
-    );
-  }
-
-  /**
-   * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An
-   * end that is booked already changes nothing: its receipt is there, or, where that is deleted by now, its
-   * place in the journal is known. Unlike grants, ends may still be shipped for an epoch that was closed: they
-   * happened.
-   */
-  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): void {
-    if (batch.length === 0) return;
-    this.db
-      .transaction(() => {
-        const [life] = this.sql.answer<{ epoch: number }>(sql`SELECT epoch FROM nodes WHERE name = ${node}`);
-        if (epoch !== null && life?.epoch !== epoch)
-          throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
-        const reached = this.reached(node);
-        const spent = this.ledger.book(batch.filter(({ file, bytes }) => bytes > (reached.get(file) ?? 0)));
-        for (const [counter, amount] of spent) {
-          const { changes } = this.shipping.run(amount, counter, node);
-          if (changes > 0) this.releasing.run(amount, counter);
-        }
-        this.sql.run(
-          [...fileOffsets(batch)].map(
-            ([file, bytes]) => sql`INSERT INTO shipped (node, file, bytes) VALUES (${node}, ${file}, ${bytes})
-              ON CONFLICT (node, file) DO UPDATE SET bytes = max(bytes, excluded.bytes)`,
-          ),
-        );
-      })
-      .immediate();
-  }
-
-  /** How far each of the node's journal files was shipped, in bytes. */
-  reached(node: string): Map<number, number> {
-    const rows = this.sql.answer<ReachedFile>(sql`SELECT file, bytes FROM shipped WHERE node = ${node}`);
-    return new Map(rows.map(({ file, bytes }) => [file, bytes]));
-  }
-
-  forgetReachedBefore(node: string, file: number): void {
-    this.sql.run([sql`DELETE FROM shipped WHERE node = ${node} AND file < ${file}`]);
-  }
-}
-
-interface ReachedFile {
-  readonly file: number;
-  readonly bytes: number;
 }

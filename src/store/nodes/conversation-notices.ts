@@ -1,10 +1,11 @@
 import type { RemoteRoute } from "../../routing/affinity.ts";
-import type { Postgres } from "../database/postgres.ts";
+import { sql } from "../database/database.ts";
+import type { PostgresDatabase } from "../database/postgres-database.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
 
 /** Notifies all nodes where conversations are, without waiting; the node receives its own notification too. */
 export async function notifyConversations(
-  postgres: Postgres,
+  db: PostgresDatabase,
   node: string,
   routes: readonly RemoteRoute[],
 ): Promise<void> {
@@ -12,7 +13,7 @@ export async function notifyConversations(
   for (let at = 0; at < routes.length; at += ROUTES_EACH)
     payloads.push(`${node} ${JSON.stringify(routes.slice(at, at + ROUTES_EACH))}`);
   const short = payloads.filter((payload) => Buffer.byteLength(payload) < PAYLOAD_BYTES);
-  await postgres.transaction((sql) => postgres.notify(sql, CONVERSATIONS, short));
+  await db.commit(db.notifying(CONVERSATIONS, short));
 }
 
 export const CONVERSATIONS = "gateway_conversations";
@@ -43,20 +44,22 @@ function isRemoteRoute(route: Partial<RemoteRoute> | null): route is RemoteRoute
 }
 
 /** Notifications carry questions and answers. Every node receives them, the sender too. */
-export const postgresHeldExchange = (postgres: Postgres): HeldExchange => ({
+export const postgresHeldExchange = (db: PostgresDatabase): HeldExchange => ({
   sendQuestion: (question) =>
-    postgres.transaction(async (sql) => {
-      const others = await sql<{ name: string; alive: boolean }[]>`
-        SELECT name, lease_until > clock_timestamp() AS alive FROM nodes
-        WHERE open AND name <> ${question.asker}`;
-      const isSent =
-        others.some(({ alive }) => alive) && (await postgres.notify(sql, HELD, [JSON.stringify(question)]));
+    db.transact(function* () {
+      const [rows] = yield [
+        sql`SELECT name, lease_until > clock_timestamp() AS alive FROM nodes
+          WHERE open AND name <> ${question.asker}`,
+      ];
+      const others = rows as readonly { readonly name: string; readonly alive: boolean }[];
+      const sending = others.some(({ alive }) => alive) ? db.notifying(HELD, [JSON.stringify(question)]) : [];
+      yield sending;
       const named = (answers: boolean) =>
-        others.flatMap(({ name, alive }) => ((alive && isSent) === answers ? [name] : []));
+        others.flatMap(({ name, alive }) => ((alive && sending.length > 0) === answers ? [name] : []));
       return { answering: named(true), silent: named(false) };
     }),
   async sendAnswer(answer) {
-    await postgres.transaction((sql) => postgres.notify(sql, HELD, [JSON.stringify(answer)]));
+    await db.commit(db.notifying(HELD, [JSON.stringify(answer)]));
   },
 });
 

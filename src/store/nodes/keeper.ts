@@ -7,7 +7,7 @@ import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { maintenanceOf } from "../database/sqlite-maintenance.ts";
 import { endsIn } from "../journal/journal-part.ts";
 import { SqliteAuthority } from "../ledger/grants.ts";
-import { LedgerStore, NodeLedger } from "../ledger/sqlite-ledger-store.ts";
+import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import { changeOfBalance, changeOfKey } from "./changes.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "./keeper-operations.ts";
 import { SqliteRegistry } from "./sqlite-registry.ts";
@@ -31,7 +31,7 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
   return {
     operations: {
       ...registryOperations(registry, durable),
-      ...shippingOperations(new NodeLedger(db, ledger)),
+      ...shippingOperations(ledger),
       async settle(statements) {
         const grants = authority.settle(statements);
         // A grant that a power cut made undone would be given to another, and spent twice.
@@ -116,22 +116,22 @@ const removing =
     return { removed, version: changes.length === 0 ? null : registry.note(changes) };
   };
 
-function shippingOperations(nodes: NodeLedger) {
+function shippingOperations(ledger: LedgerStore) {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
-    ship: async (node, epoch, batch) => nodes.ship(node, epoch, batch),
+    ship: async (node, epoch, batch) => ledger.ship(node, epoch, batch),
     async shipFrom(folder, node, epoch, offsets) {
-      const reached = nodes.reached(node);
+      const reached = ledger.reached(node);
       const ends = offsets.map(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
       if (ends.some((part) => part === null)) return false;
-      nodes.ship(
+      ledger.ship(
         node,
         epoch,
         ends.flatMap((part) => part ?? []),
       );
       return true;
     },
-    reached: async (node) => [...nodes.reached(node)],
-    forgetReachedBefore: async (node, file) => nodes.forgetReachedBefore(node, file),
+    reached: async (node) => [...ledger.reached(node)],
+    forgetReachedBefore: async (node, file) => ledger.forgetReachedBefore(file, node),
   } satisfies Partial<KeeperOperations>;
 }

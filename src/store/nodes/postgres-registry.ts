@@ -8,13 +8,14 @@ import type { BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import { sql as statement } from "../database/database.ts";
 import { type Postgres, URGENT } from "../database/postgres.ts";
-import { noteChanges, performAll } from "../database/postgres-database.ts";
+import { PostgresDatabase, performAll } from "../database/postgres-database.ts";
 import { PostgresHolds } from "../journal/diskless-books.ts";
 import { freeing } from "../ledger/grants.ts";
 import type { NodeReport } from "./fleet.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
 export class PostgresRegistry implements Registry {
+  private readonly db: PostgresDatabase;
   private readonly holds: PostgresHolds;
 
   constructor(
@@ -22,6 +23,7 @@ export class PostgresRegistry implements Registry {
     /** Writes the end of a stream whose node died. */
     private readonly recovered: (orphan: OrphanHold) => TerminalRecord,
   ) {
+    this.db = new PostgresDatabase(postgres);
     this.holds = new PostgresHolds(postgres);
   }
 
@@ -85,9 +87,8 @@ export class PostgresRegistry implements Registry {
    * acknowledge by it.
    */
   async recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number> {
-    return this.postgres.transaction((sql) =>
-      noteChanges(this.postgres, sql, [{ balance, key: null, counters }]),
-    );
+    const { db } = this;
+    return db.transact(() => db.noting([{ balance, key: null, counters }]));
   }
 
   /** Newest lease first. */

@@ -44,7 +44,7 @@ export class SqliteRegistry {
   join(name: string): { epoch: number; seen: number } {
     return this.db
       .transaction(() => {
-        this.sql.run(freeing(this.sql, name));
+        for (const one of freeing(this.sql, name)) this.sql.answer(one);
         const { epoch } = this.statements.join.get(name)!;
         const { latest: seen } = this;
         this.leases.set(name, { seen, untilMs: this.leases.get(name)?.untilMs ?? 0 });
@@ -146,7 +146,7 @@ export class SqliteRegistry {
   private free(name: string): void {
     this.db
       .transaction(() => {
-        this.sql.run(freeing(this.sql, name));
+        for (const one of freeing(this.sql, name)) this.sql.answer(one);
         this.statements.leave.run(name);
       })
       .immediate();

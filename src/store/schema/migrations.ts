@@ -375,6 +375,8 @@ const MIGRATIONS: readonly Migration[] = [
     sent INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // which node shipped an end is not written any more
+  { postgres: "ALTER TABLE ends ALTER COLUMN node DROP NOT NULL;" },
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
