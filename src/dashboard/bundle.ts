@@ -55,10 +55,26 @@ export async function build(): Promise<Built> {
   const entries = new Map<string, string>();
   for (const output of outputs) {
     const name = output.path.replace(/^.*\//, "");
-    files.set(name, { type: output.type, bytes: new Uint8Array(await output.arrayBuffer()) });
+    const whole = name.endsWith(".js") ? await smaller(name, output) : output;
+    files.set(name, { type: output.type, bytes: new Uint8Array(await whole.arrayBuffer()) });
     if (output.kind !== "chunk") entries.set(name.replace(/-[^-]*$/, ""), name);
   }
   return { files, entries };
+}
+
+/**
+ * Minified once more, by itself: in the first pass, what files share takes all names of one letter, and each local name has two.
+ * Saves 4,400 bytes.
+ */
+async function smaller(name: string, file: Blob): Promise<Blob> {
+  const { outputs } = await Bun.build({
+    entrypoints: [`/${name}`],
+    files: { [`/${name}`]: file },
+    external: ["*"],
+    target: "browser",
+    minify: true,
+  });
+  return outputs[0]!;
 }
 
 const ENTRIES = ["./dashboard.tsx", "./admin.tsx", "./app.css"] as const;

@@ -1,7 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { launch, Visitor } from "./browser.ts";
@@ -10,8 +9,8 @@ import { PicturedWorld } from "./pictured-world.ts";
 
 /**
  * Every page of an empty gateway, of one with a week behind it, or with 225 models, 1,000 keys and 100,000 receipts: how
- * long each takes until it shows its data and until a list shows its next page, what is wider than the window, and
- * pictures of them: `bun run test/browser/all-pages.ts <folder> [empty | small | large] [width…]`.
+ * long each takes until it shows its data and until a list shows its next page, how much of that the page and this
+ * process (the gateway, and what steers the browser) spend CPU, what is wider than the window, and pictures of them: `bun run test/browser/all-pages.ts <folder> [empty | small | large] [width…]`.
  */
 const [FOLDER = join(tmpdir(), "all-pages"), size = "large", ...widths] = process.argv.slice(2);
 const WIDTHS = widths.length === 0 ? [320, 768, 1280] : widths.map(Number);
@@ -62,13 +61,6 @@ const PAGES: readonly Page[] = [
 
 // The first visitor of a checkout waits for the bundle, which packages hold ready.
 await (await fetch(`${gateway.url}/dashboard`)).text();
-const bundle = new AppBundle();
-let bytes = 0;
-for (const app of ["dashboard", "admin"] as const) {
-  const { script, style } = await bundle.entry(app);
-  for (const name of [script, style]) bytes += (await bundle.file(name))!.bytes.length;
-}
-console.log(`scripts and style of both applications: ${bytes} bytes`);
 
 for (const width of WIDTHS) {
   for (const colorScheme of ["light", "dark"] as const) {
@@ -103,10 +95,13 @@ async function openWorld() {
 
 async function show({ page }: Visitor, name: string, path: string, next?: RegExp): Promise<void> {
   await page.goto("about:blank");
+  const before = process.cpuUsage();
   const began = performance.now();
   await page.goto(gateway.url + path);
   await page.waitForFunction(isThere);
   const shown = performance.now() - began;
+  const { user, system } = process.cpuUsage(before);
+  const tasks = await taskMs(page);
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   const size = page.viewportSize()!;
   await page.setViewportSize({ ...size, height: Math.min(Math.max(height, 600), MAX_HEIGHT) });
@@ -115,8 +110,17 @@ async function show({ page }: Visitor, name: string, path: string, next?: RegExp
   const more = next === undefined ? null : await nextMs({ page }, next);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   console.log(
-    `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms, ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}${wide ? ", wider than the window" : ""}`,
+    `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms (CPU: page ${tasks.toFixed(0)}, gateway ${((user + system) / 1_000).toFixed(0)}), ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}${wide ? ", wider than the window" : ""}`,
   );
+}
+
+/** What the page's tasks took since it was opened. */
+async function taskMs(page: Visitor["page"]): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const { metrics } = await session.send("Performance.getMetrics");
+  await session.detach();
+  return 1_000 * metrics.find(({ name }) => name === "TaskDuration")!.value;
 }
 
 /** In the page itself, from the click to the rows. */
