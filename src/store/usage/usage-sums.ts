@@ -95,50 +95,42 @@ export function sumUsage(
   { stretchMs, by = "model", tag = null }: SumScope,
   maxRows: number,
 ): UsageSums {
-  const stretches = new Groups();
-  const models = new Groups();
-  const routes = new Groups();
+  const stretches = new Map<number, Groups>();
+  const routes = new Map<string | null, Groups>();
   const keys = new Groups();
   const tags = new Groups<string | null>();
-  const lastAt = new Map<string, number>();
-  const hosts = new Map<string, { attempts: number; failed: number }>();
+  const hosts = new Map<string, HostCounts>();
+  // First tokens by key or value of a tag are in no answer, and by stretch in that of `all` alone.
+  const isTimed = by === "all";
   let read = 0;
   for (const row of rows) {
     if (++read > maxRows) break;
     const receipt = JSON.parse(row.body) as ReceiptBody;
+    const one = amountsOf(row, receipt);
     const model = receipt.model ?? receipt.model_requested;
-    const name = { model, key: row.keyId, host: receipt.host ?? "", all: "" }[by];
-    stretches.add(`${row.at - (row.at % stretchMs)}\n${name}`, row, receipt);
-    models.add(model, row, receipt);
-    keys.add(row.keyId, row, receipt);
-    if (tag !== null) tags.add(tagOf(receipt, tag), row, receipt);
-    lastAt.set(row.keyId, Math.max(lastAt.get(row.keyId) ?? 0, row.at));
-    if (receipt.host !== null) routes.add(`${receipt.host}\n${model}`, row, receipt);
+    const name =
+      by === "model" ? model : by === "key" ? row.keyId : by === "host" ? (receipt.host ?? "") : "";
+    groupsOf(stretches, row.at - (row.at % stretchMs)).add(name, one, isTimed);
+    groupsOf(routes, receipt.host).add(model, one, true);
+    keys.add(row.keyId, one, false);
+    if (tag !== null) tags.add(tagOf(receipt, tag), one, false);
     for (const attempt of receipt.attempts) addAttempt(hosts, attempt);
   }
+  const models = new Groups();
+  for (const ofHost of routes.values()) models.join(ofHost);
   return {
-    stretches: stretches
-      .sums((id, sum, first) => {
-        const [start, name] = parts(id);
-        return { start: Number(start), name, ...sum, ...first };
-      })
-      .sort((a, b) => a.start - b.start),
+    stretches: [...stretches]
+      .sort(([a], [b]) => a - b)
+      .flatMap(([start, groups]) => groups.sums((name, sum, first) => ({ start, name, ...sum, ...first }))),
     models: models.sums((model, sum, first) => ({ model, ...sum, ...first })),
-    keys: keys.sums((keyId, sum) => ({ keyId, lastAt: lastAt.get(keyId)!, ...sum })),
-    routes: routes.sums((id, sum, first) => {
-      const [host, model] = parts(id);
-      return { model, host, ...sum, ...first };
-    }),
+    keys: keys.sums((keyId, sum, _first, lastAt) => ({ keyId, lastAt, ...sum })),
+    routes: [...routes].flatMap(([host, groups]) =>
+      host === null ? [] : groups.sums((model, sum, first) => ({ model, host, ...sum, ...first })),
+    ),
     ...shownTags(tags.sums((value, sum) => ({ value, ...sum }))),
     hosts: [...hosts].map(([host, counts]) => ({ host, ...counts })),
     truncated: read > maxRows,
   };
-}
-
-/** The names of a stretch or a route: the first has no line break. */
-function parts(id: string): [string, string] {
-  const end = id.indexOf("\n");
-  return [id.slice(0, end), id.slice(end + 1)];
 }
 
 /** Null for a receipt without the tag, which is not one whose value is empty. */
@@ -148,19 +140,11 @@ const tagOf = ({ tags }: ReceiptBody, tag: string): string | null =>
 function shownTags(all: readonly TagSum[]): Pick<UsageSums, "tagValues" | "otherTagValues"> {
   const sorted = all.toSorted((a, b) => b.chargedNano - a.chargedNano || b.requests - a.requests);
   const others = sorted.slice(MAX_TAG_VALUES);
-  const sumOf = (member: keyof Sum) => others.reduce((sum, one) => sum + one[member], 0);
+  const sum = newGroup().sum;
+  for (const other of others) for (const member of SUMMED) sum[member] += other[member];
   return {
     tagValues: sorted.slice(0, MAX_TAG_VALUES),
-    otherTagValues:
-      others.length === 0
-        ? null
-        : {
-            requests: sumOf("requests"),
-            failed: sumOf("failed"),
-            chargedNano: sumOf("chargedNano"),
-            inputTokens: sumOf("inputTokens"),
-            outputTokens: sumOf("outputTokens"),
-          },
+    otherTagValues: others.length === 0 ? null : sum,
   };
 }
 
@@ -186,51 +170,90 @@ interface AttemptBody {
   readonly outcome: string;
 }
 
+/** What a receipt adds to the sums that it is in. */
+const amountsOf = ({ at, state, charged }: UsageRow, { tokens, first_token_ms }: ReceiptBody) => ({
+  at,
+  failed: FAILURES.has(state) ? 1 : 0,
+  charged,
+  input: tokens.input + tokens.cache_read + tokens.cache_write,
+  output: tokens.output,
+  firstTokenMs: first_token_ms,
+});
+type Amounts = ReturnType<typeof amountsOf>;
+
 class Groups<Id extends string | null = string> {
   private readonly groups = new Map<Id, Group>();
 
-  add(id: Id, { state, charged }: UsageRow, { tokens, first_token_ms }: ReceiptBody): void {
-    let group = this.groups.get(id);
-    if (group === undefined) this.groups.set(id, (group = newGroup()));
+  add(id: Id, { at, failed, charged, input, output, firstTokenMs }: Amounts, isTimed: boolean): void {
+    const group = this.of(id);
     const { sum } = group;
+    group.lastAt = Math.max(group.lastAt, at);
     sum.requests += 1;
-    sum.failed += FAILURES.has(state) ? 1 : 0;
+    sum.failed += failed;
     sum.chargedNano += charged;
-    sum.inputTokens += tokens.input + tokens.cache_read + tokens.cache_write;
-    sum.outputTokens += tokens.output;
-    if (first_token_ms !== null) group.firstTokens.push(first_token_ms);
+    sum.inputTokens += input;
+    sum.outputTokens += output;
+    if (isTimed && firstTokenMs !== null) group.firstTokens.push(firstTokenMs);
   }
 
-  sums<T>(view: (id: Id, sum: Sum, first: FirstTokens) => T): T[] {
-    return [...this.groups].map(([id, { sum, firstTokens }]) => {
+  /** What others add up to, too. */
+  join(others: Groups<Id>): void {
+    for (const [id, other] of others.groups) {
+      const { sum, firstTokens } = this.of(id);
+      for (const member of SUMMED) sum[member] += other.sum[member];
+      for (const ms of other.firstTokens) firstTokens.push(ms);
+    }
+  }
+
+  sums<T>(view: (id: Id, sum: Sum, first: FirstTokens, lastAt: number) => T): T[] {
+    return [...this.groups].map(([id, { sum, firstTokens, lastAt }]) => {
       const sorted = firstTokens.sort((a, b) => a - b);
-      return view(id, sum, { firstTokenMsP50: within(sorted, 0.5), firstTokenMsP95: within(sorted, 0.95) });
+      const first = { firstTokenMsP50: within(sorted, 0.5), firstTokenMsP95: within(sorted, 0.95) };
+      return view(id, sum, first, lastAt);
     });
+  }
+
+  private of(id: Id): Group {
+    let group = this.groups.get(id);
+    if (group === undefined) this.groups.set(id, (group = newGroup()));
+    return group;
   }
 }
 
 interface Group {
   readonly sum: { -readonly [K in keyof Sum]: number };
   readonly firstTokens: number[];
+  lastAt: number;
 }
 
 const newGroup = (): Group => ({
   sum: { requests: 0, failed: 0, chargedNano: 0, inputTokens: 0, outputTokens: 0 },
   firstTokens: [],
+  lastAt: 0,
 });
+
+const SUMMED = Object.keys(newGroup().sum) as (keyof Sum)[];
+
+function groupsOf<Id>(groups: Map<Id, Groups>, id: Id): Groups {
+  let found = groups.get(id);
+  if (found === undefined) groups.set(id, (found = new Groups()));
+  return found;
+}
 
 const FAILURES = new Set<string>(FAILED_STATES);
 
 /** A refusal, what a host thinks of a request, a client that leaves and a faster host say nothing about the host. */
 const SILENT_ON_THE_HOST = new Set(["declined", "rejected", "abandoned", LOST_HEDGE]);
 
-function addAttempt(hosts: Map<string, { attempts: number; failed: number }>, attempt: AttemptBody): void {
-  if (SILENT_ON_THE_HOST.has(attempt.outcome)) return;
-  const counts = hosts.get(attempt.host) ?? { attempts: 0, failed: 0 };
+function addAttempt(hosts: Map<string, HostCounts>, { host, outcome }: AttemptBody): void {
+  if (SILENT_ON_THE_HOST.has(outcome)) return;
+  let counts = hosts.get(host);
+  if (counts === undefined) hosts.set(host, (counts = { attempts: 0, failed: 0 }));
   counts.attempts += 1;
-  counts.failed += attempt.outcome === "opened" || attempt.outcome === "answered" ? 0 : 1;
-  hosts.set(attempt.host, counts);
+  counts.failed += outcome === "opened" || outcome === "answered" ? 0 : 1;
 }
+
+type HostCounts = { -readonly [K in "attempts" | "failed"]: number };
 
 /** Nearest rank. */
 const within = (sorted: readonly number[], share: number): number | null =>
