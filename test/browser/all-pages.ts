@@ -95,13 +95,17 @@ async function openWorld() {
 
 async function show({ page }: Visitor, name: string, path: string, next?: RegExp): Promise<void> {
   await page.goto("about:blank");
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const before = process.cpuUsage();
   const began = performance.now();
   await page.goto(gateway.url + path);
   await page.waitForFunction(isThere);
   const shown = performance.now() - began;
   const { user, system } = process.cpuUsage(before);
-  const tasks = await taskMs(page);
+  const { metrics } = await session.send("Performance.getMetrics");
+  const tasks = 1_000 * metrics.find(({ name }) => name === "TaskDuration")!.value;
+  await session.detach();
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   const size = page.viewportSize()!;
   await page.setViewportSize({ ...size, height: Math.min(Math.max(height, 600), MAX_HEIGHT) });
@@ -112,15 +116,6 @@ async function show({ page }: Visitor, name: string, path: string, next?: RegExp
   console.log(
     `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms (CPU: page ${tasks.toFixed(0)}, gateway ${((user + system) / 1_000).toFixed(0)}), ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}${wide ? ", wider than the window" : ""}`,
   );
-}
-
-/** What the page's tasks took since it was opened. */
-async function taskMs(page: Visitor["page"]): Promise<number> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Performance.enable");
-  const { metrics } = await session.send("Performance.getMetrics");
-  await session.detach();
-  return 1_000 * metrics.find(({ name }) => name === "TaskDuration")!.value;
 }
 
 /** In the page itself, from the click to the rows. */
