@@ -110,7 +110,7 @@ function Claim() {
     <Section title="Claim this balance for an account" class="card">
       <p class="soft">
         With an account you can sign in without the recovery secret. Keys, credit and receipts of{" "}
-        {me.balance_id} stay as they are, and your keys keep working.
+        <span class="mono">{me.balance_id}</span> stay as they are, and your keys keep working.
       </p>
       <ActionForm
         action={{ ...claim, run: () => claim.run(byEmail) }}

@@ -58,9 +58,15 @@ export function BarChart({ title, bars, series, format, axis, isMost = false }: 
           ))}
         </ul>
       </div>
-      <div class="chart-ends soft small" aria-hidden="true">
-        {ticksOf(bars).map(({ label }) => (
-          <span key={label}>{label}</span>
+      <div
+        class="chart-ends soft small"
+        aria-hidden="true"
+        style={{ gridTemplateColumns: `repeat(${bars.length}, minmax(0, 1fr))` }}
+      >
+        {ticksOf(bars.length).map((index) => (
+          <span key={index} style={{ gridColumn: index + 1 }}>
+            {bars[index]!.label}
+          </span>
         ))}
       </div>
       <ul class="legend small">
@@ -98,10 +104,9 @@ export interface Bar {
 export const MAX_SERIES = 6;
 
 /** Bars whose time is written beneath them: the first, the last, and some evenly between. */
-function ticksOf(bars: readonly Bar[]): Bar[] {
-  const gaps = Math.min(TICKS, bars.length) - 1;
-  if (gaps < 1) return [...bars];
-  return Array.from({ length: gaps + 1 }, (_, tick) => bars[Math.round((tick * (bars.length - 1)) / gaps)]!);
+function ticksOf(bars: number): number[] {
+  const gaps = Math.max(Math.min(TICKS, bars) - 1, 1);
+  return Array.from({ length: Math.min(TICKS, bars) }, (_, tick) => Math.round((tick * (bars - 1)) / gaps));
 }
 
 const TICKS = 5;

@@ -26,7 +26,7 @@ export const ChangeTable = ({ of, isEverybodys = false }: ChangeTableProps) => (
     of={of}
     by={({ id }) => id}
     columns={[
-      ["When", "", ({ at }) => moment(at)],
+      ["When", "when", ({ at }) => moment(at)],
       [
         "By",
         "",

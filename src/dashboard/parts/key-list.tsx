@@ -115,24 +115,19 @@ interface KeyColumnsOf extends Pick<KeyRowsProps, "period" | "sort"> {
 
 const ROWS = 100;
 
-/** What the column of spend is called. */
+/** What the column of spend, and the choice of its period, are called. */
 const SPANS: Readonly<Record<Period, string>> = {
-  hour: "1 hour",
-  day: "24 hours",
+  month: "30 days",
+  week: "7 days",
   today: "Today (UTC)",
   yesterday: "Yesterday (UTC)",
-  week: "7 days",
-  month: "30 days",
+  day: "24 hours",
+  hour: "1 hour",
 };
 
-const PERIODS = [
-  ["", "Last 30 days"],
-  ["week", "Last 7 days"],
-  ["today", "Today (UTC)"],
-  ["yesterday", "Yesterday (UTC)"],
-  ["day", "Last 24 hours"],
-  ["hour", "Last hour"],
-] as const;
+const PERIODS = Object.entries(SPANS).map(
+  ([period, span]) => [period === "month" ? "" : period, span] as const,
+);
 
 const STATES = [
   ["", "Active"],

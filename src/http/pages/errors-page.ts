@@ -57,4 +57,12 @@ section h2 a:hover, td a:hover { text-decoration: underline; }
 .tags span { padding: .08rem .65rem; border-radius: 99px; background: var(--tint); color: var(--soft); font-size: .84rem; font-weight: 550; }
 .tags .again { background: var(--wash); color: var(--good); }
 section p { max-width: 48rem; }
+@media (max-width: 640px) {
+  thead { display: none; }
+  tr { display: flex; flex-wrap: wrap; gap: .1rem 1rem; padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  tr:last-child { border-bottom: 0; }
+  td { padding: 0; border: 0; }
+  td:first-child { flex-basis: 100%; }
+  td:last-child::before { content: "retryable: "; }
+}
 `;
