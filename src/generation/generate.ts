@@ -366,8 +366,7 @@ class RequestFlow {
     const mayMove = this.allowances.length === 0 && !isOneHost;
     let sticky: StickyRoute | null = null;
     if (mayMove) {
-      const opening = inThread?.opening ?? null;
-      const { conversation, turned } = conversationOf(request, call.headers, balance.id, opening);
+      const { conversation, turned } = conversationOf(request, call.headers, balance.id, inThread?.opening);
       this.conversation = conversation;
       const known = deps.affinity.stickyRoute(conversation);
       this.isElsewhere = known !== null;

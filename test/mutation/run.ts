@@ -19,6 +19,7 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --in TEXT     only of files with this in their path
   --jobs N      copies of the tree, each with one mutant at a time (1)
   --near        only the tests of the room itself and the type checker, no wider tests
+  --wide A,B    tests of these folders instead of the rooms' wider ones
   --budget N    seconds of near tests, and of wider ones, that a mutant gets: the quickest that come to it (60)
   --resume      keeps what an earlier run with this seed found
   --survivors   keeps what it found killed, and tries again what survived and is still in the source
@@ -109,7 +110,7 @@ async function tryTypes(drawn: readonly Drawn[]): Promise<void> {
 async function tryWide(drawn: readonly Drawn[]): Promise<void> {
   const left = drawn.filter(({ mutant }) => isLeft(mutant));
   if (left.every(({ mutant }) => lineOf(mutant)?.wide)) return;
-  const folders = new Set(left.flatMap(({ room }) => room.wide));
+  const folders = new Set(options.wide?.split(",") ?? left.flatMap(({ room }) => room.wide));
   const tests = testsIn([...folders]);
   console.log(`\n${left.length} for ${tests.length} files of wider tests`);
   const reaches = await reachOf(left, tests);
@@ -254,6 +255,7 @@ function understood() {
     in: { type: "string", default: "" },
     jobs: { type: "string", default: "1" },
     near: { type: "boolean", default: false },
+    wide: { type: "string" },
     budget: { type: "string", default: "60" },
     resume: { type: "boolean", default: false },
     survivors: { type: "boolean", default: false },

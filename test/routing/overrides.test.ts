@@ -50,6 +50,11 @@ const UNDERSTOOD: [string, object, object][] = [
     },
   ],
   [
+    "a percentile of null is as good as absent",
+    { preferred_max_latency: { p50: null, p99: 3 } },
+    { maxLatency: [{ share: 0.99, bound: 3_000 }] },
+  ],
+  [
     "prices per million, as numbers or texts",
     { max_price: { prompt: 1, completion: "2.5" } },
     { maxPrice: { prompt: 1_000_000_000, completion: 2_500_000_000 } },
