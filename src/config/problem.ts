@@ -62,7 +62,6 @@ export function describe(value: unknown): string {
 }
 
 export function kindOf(value: unknown): string {
-  if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "object") return "a map";

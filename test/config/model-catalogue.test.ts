@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { isModelId } from "../../src/catalog/model-name.ts";
 import { ratesAt, writeRate } from "../../src/catalog/price.ts";
 import { foundHosts } from "../../src/config/found-hosts.ts";
-import { knownModels } from "../../src/config/model-catalogue.ts";
+import { knownModels, knownPrice } from "../../src/config/model-catalogue.ts";
 import { PRESETS } from "../../src/config/presets.ts";
 import { priceRow, readPrice } from "../../src/config/price-settings.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -54,6 +54,17 @@ test("a model is named as its author names it, and called as the host does", () 
   expect(model("openai", "openai/gpt-4o-mini")?.wireName).toBe("gpt-4o-mini-2024-07-18");
   expect(model("openrouter", "anthropic/claude-haiku-4-5")?.wireName).toBe("anthropic/claude-haiku-4.5");
   expect(model("fireworks", "openai/gpt-oss-120b")?.wireName).toBe("accounts/fireworks/models/gpt-oss-120b");
+});
+
+test("a price is found with the author in front, without, and with another one", () => {
+  const mini = model("openai", "openai/gpt-4o-mini")!.price;
+  const names = ["gpt-4o-mini", "openai/gpt-4o-mini", "reseller/gpt-4o-mini", "reseller/none-such"];
+  expect(names.map((name) => knownPrice(name, NOW)?.input ?? null)).toEqual([
+    mini.input,
+    mini.input,
+    mini.input,
+    null,
+  ]);
 });
 
 test("prices are those of the provider's page, the cache's among them", () => {
