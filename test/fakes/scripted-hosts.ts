@@ -5,6 +5,7 @@ import {
   type HostExchange,
   HostFault,
   type HostReply,
+  type Read,
   type Transport,
 } from "../../src/hosts/transport.ts";
 import type { Clock } from "../../src/units/clock.ts";
@@ -22,6 +23,8 @@ export type Deed =
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
     }
+  /** A stream's first token after so long, and that much later a connection that is lost. */
+  | { readonly does: "breaks"; readonly ms: number; readonly afterMs: number }
   | { readonly does: "refuses" }
   | { readonly does: "nothing" };
 
@@ -58,6 +61,7 @@ const WHOLE = encode(
 );
 const FAILURE = '{"error":{"message":"no"}}';
 const CANCELLED = new HostFault("cancelled", "cancelled");
+const RESET = new HostFault("reset", "reset");
 
 class ScriptedExchange implements HostExchange, HostReply {
   readonly reply: Promise<HostReply | HostFault>;
@@ -68,15 +72,15 @@ class ScriptedExchange implements HostExchange, HostReply {
   private over = false;
 
   constructor(
-    clock: Clock,
-    deed: Deed,
+    private readonly clock: Clock,
+    private readonly deed: Deed,
     private readonly onLeft: () => void,
   ) {
     const failure = deed.does === "fails" ? deed : null;
     this.status = failure?.status ?? 200;
     this.headers = new Map(Object.entries(failure?.headers ?? {}));
     const body = failure === null ? WHOLE : encode(failure.body ?? FAILURE);
-    this.chunks = deed.does === "answers" ? [TOKEN] : [body, null];
+    this.chunks = deed.does === "answers" || deed.does === "breaks" ? [TOKEN] : [body, null];
     this.reply = new Promise((resolve) => {
       this.answer = resolve;
     });
@@ -90,8 +94,10 @@ class ScriptedExchange implements HostExchange, HostReply {
     return bytesOf(this);
   }
 
-  read(): Uint8Array | null | HostFault {
-    return this.chunks.shift() ?? null;
+  read(): Read | Promise<Read> {
+    const { deed } = this;
+    if (deed.does !== "breaks" || this.chunks.length > 0) return this.chunks.shift() ?? null;
+    return new Promise((resolve) => this.clock.after(deed.afterMs, () => resolve(RESET)));
   }
 
   done(): void {

@@ -55,6 +55,7 @@ afterEach(async () => {
 
 interface Options {
   readonly stream?: boolean;
+  readonly maxTokens?: number;
   readonly hedgeMs?: number;
   readonly plan?: Plan;
   readonly signal?: AbortSignal;
@@ -73,7 +74,12 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     signal = new AbortController().signal,
     prompt = "Hello",
   } = options;
-  const body = { model: "x/one", stream, messages: [{ role: "user", content: prompt }] };
+  const body = {
+    model: "x/one",
+    stream,
+    max_tokens: options.maxTokens,
+    messages: [{ role: "user", content: prompt }],
+  };
   const request = SURFACES["chat.completions"].readRequest(new TextEncoder().encode(JSON.stringify(body)));
   slots = new HostSlots(clock);
   options.before?.(slots);
@@ -564,6 +570,13 @@ describe("a mistake of the gateway's own", () => {
     expect(hosts.left).toEqual(["a"]);
     expect([...slots.loads()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });
+});
+
+test("the time of a broken answer behind its first token is not taken from the next host", async () => {
+  const breaks = { does: "breaks", ms: 1_000, afterMs: 60_000 } as const;
+  const outcome = start({ a: breaks, b: answersWhole(10_000) }, { stream: false, maxTokens: 400 });
+  await pass(71_000);
+  expect(tried(await outcome)).toBe("a unreachable 61000, b answered 10000");
 });
 
 describe("an error status", () => {
