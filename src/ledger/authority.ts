@@ -3,19 +3,15 @@ import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type CounterId, isBalanceCounter, isValueCounter } from "./counter.ts";
 
 /**
- * Who may spend how much of what. A ledger never spends from the store directly: it is granted an amount of a
- * counter's limit and spends the grant in memory. `spent + grants outstanding ≤ limit` holds for every
- * counter at every moment, so however many ledgers there are, and whichever of them is cut off, paused or
- * slow, no limit is crossed. Nothing here depends on a clock: what a lost ledger was granted stays granted
- * until its journal has been read.
+ * Divides limits among ledgers. A ledger never spends from the store directly: the Authority grants it a part of a
+ * counter's limit, which it spends in memory. `spent + outstanding grants ≤ limit` holds for every counter at every moment,
+ * so no limit is crossed, however many ledgers there are and whichever of them is cut off, paused or slow. Nothing here
+ * depends on a clock: a lost ledger's grants stay granted until its journal has been read.
  *
- * Amounts are cumulative within a ledger's epoch (one life of its process), so a message that arrives twice,
- * late or not at all does no harm: it says where things stand, not what to add.
+ * Amounts are totals of a ledger's epoch (one life of its process), not steps, so a message may arrive twice, late or never.
  */
 export interface Authority {
-  /**
-   * Where the counter stands for this ledger, and what it would like; answers with what it may use in all.
-   */
+  /** Takes a ledger's use and request of a counter; returns what the ledger may use in all. */
   settle(statement: Statement): Grant | Promise<Grant>;
 }
 
@@ -25,21 +21,21 @@ export interface Statement {
   /** Rises with each statement of an epoch; an older one that arrives after a newer one is ignored. */
   readonly number: number;
   readonly counter: CounterId;
-  /** Spent and held under this epoch's grants: the least that must stay granted. */
+  /** Spent and held by this epoch: at least this much must stay granted. */
   readonly used: NanoUsd;
-  /** What requests are waiting for; below that, others are asked to give back what they do not use. */
+  /** What waiting requests need; if less is granted, other ledgers return what they do not use. */
   readonly needed: NanoUsd;
-  /** What the ledger would like to be granted in all; less than before gives back. */
+  /** The grant that the ledger requests, in all; less than before gives back. */
   readonly requested: NanoUsd;
-  /** As the ledger knows it; what a balance was credited, the Authority knows better. */
+  /** The limit as the ledger knows it; for a balance, the Authority uses the credit on its books. */
   readonly limit: NanoUsd;
   /** The latest inquiry about the counter that this ledger had received: see `Grant`. */
   readonly answeredInquiry: number;
-  /** If what is needed is short: the inquiry that is waited for, and started if nobody has started it; or 0. */
+  /** If `needed` is short: the inquiry to wait for, which the Authority starts if need be; or 0. */
   readonly inquiry: number;
   /**
-   * The ledger forgets what it has spent of the counter, all of which is shipped. Once the Authority has done the same, it
-   * begins at nothing here, and what was spent counts as spent by others.
+   * The ledger has shipped all that it spent of the counter and wants to forget it. The Authority then counts that as spent
+   * by others, and the ledger starts from zero if it uses the counter again.
    */
   readonly retires?: boolean;
 }
@@ -52,20 +48,20 @@ export interface Grant {
   readonly elsewhere: NanoUsd;
   /** Left after this grant; negative when the limit was lowered below what is granted. */
   readonly free: number;
-  /** Less than `needed`; only then the rest says what others may have left, who were asked for it. */
+  /** Granted less than `needed`; only then the following members describe the other ledgers. */
   readonly short: boolean;
-  /** Granted to others, and not used as they last said. */
+  /** Granted to others and unused in their latest statements. */
   readonly spare: NanoUsd;
-  /** Granted to others, and not known to be spent for good: at the very most this comes back. */
+  /** Granted to others and not booked as spent: the most that can come back. */
   readonly open: NanoUsd;
   /**
-   * What requests held when their ledger last stated its use, they may have left over since, and nobody knows
-   * of it. After an inquiry, every ledger states its use again. They are numbered; this is the latest one.
+   * Number of the latest inquiry. Requests may have released credit since their ledger last stated its use; after an
+   * inquiry, every ledger states it again.
    */
   readonly inquiry: number;
-  /** The latest one that everybody has answered who has something open. */
+  /** The latest inquiry that every ledger with an open grant has answered. */
   readonly answered: number;
-  /** The ledger's epoch stands as if it had never been granted anything of the counter. */
+  /** The counter was retired: nothing of it is granted to the ledger any more. */
   readonly retired?: boolean;
 }
 
@@ -76,16 +72,15 @@ export interface Inquiry {
 }
 
 /**
- * The rule. Less than before is always granted as it is wanted: the ledger has lowered its own bound before
- * it said so. More is granted as far as it is free, and a limit that was lowered meanwhile takes nothing back
- * by force.
+ * The rule: a smaller grant is always given, because the ledger lowered its own bound before it sent the statement. A larger
+ * one is given as far as the limit has room. A lowered limit takes no grant back by force.
  */
 export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
   const { number, used, requested, answeredInquiry, counter, ledger, retires } = statement;
   if (number <= known.number) return known;
   if (used > known.granted) {
     assert(isValueCounter(counter), `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
-    // The counter was retired since this was stated.
+    // The counter was retired after the ledger sent this.
     return retires ? { ...NOTHING_GRANTED, number, answeredInquiry } : known;
   }
   const free = limit - elsewhere;
@@ -98,26 +93,25 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
 }
 
 /**
- * What a ledger may use of its grant of a balance. Credit that requests hold may be taken back: then the grants come to
- * more than what is left, and what a ledger's requests give back is not its to spend again. A ledger knows the limits of
- * keys and budgets by itself, but not what a balance was credited.
+ * What a ledger may use of its grant of a balance. When credit that requests hold is taken back, grants add up to more than
+ * what is left, so a ledger must not spend again what its requests release. Limits of keys and budgets need no such rule: a
+ * ledger knows them by itself.
  */
 export const usable = ({ granted }: Standing, elsewhere: NanoUsd, credited: NanoUsd): NanoUsd =>
   Math.max(0, Math.min(granted, credited - elsewhere)) as NanoUsd;
 
-/** How long a ledger that missed an inquiry still gets it: nobody waits for answers for longer. */
+/** A ledger that missed an inquiry still gets it for this long; no request waits longer for answers. */
 export const LATE_MS = 15_000;
-/** So many of them at once. */
+/** Missed inquiries sent at once. */
 export const MAX_LATE = 1_000;
 
-/** Whether a ledger cannot use what it needs: a limit may have been lowered below what it was granted before. */
+/** Whether a ledger may use less than it needs: a lowered limit may be below its grant. */
 export const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>
   Math.min(granted, limit - elsewhere) < needed;
 
-/** What one epoch of one ledger was granted of one counter; of a balance, it may use less: see `usable`. */
+/** One epoch's grant of one counter; of a balance, it may use less: see `usable`. */
 export interface Standing {
   readonly granted: NanoUsd;
-  /** As it was last stated. */
   readonly used: NanoUsd;
   readonly number: number;
   readonly answeredInquiry: number;
@@ -125,21 +119,21 @@ export interface Standing {
 
 export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0, answeredInquiry: 0 };
 
-/** A counter as the books of all have it, and where the ledger stands that states something of it. */
+/** A counter on the common books, with the standing of the ledger that sent the statement. */
 export interface SharedCounter {
   readonly credited: number;
-  /** Shipped as spent, by everybody. */
+  /** Spent and shipped, by all ledgers. */
   readonly spent: number;
-  /** Granted, and not shipped as spent, to everybody. */
+  /** Granted to all ledgers and not yet shipped as spent. */
   reserved: number;
-  /** By this ledger, in its epoch. */
+  /** Shipped by this ledger in its epoch. */
   readonly shipped: number;
-  /** The latest. */
+  /** Number of the latest inquiry. */
   inquiries: number;
   standing: Standing;
 }
 
-/** Grants what the rule allows, and begins an inquiry where that is too little; the books are changed in place. */
+/** Grants what the rule allows, and starts an inquiry if that is too little. Changes `book` in place. */
 export function decide(book: SharedCounter, statement: Statement): Grant {
   const { counter, number, needed } = statement;
   const isBalance = isBalanceCounter(counter);
@@ -159,6 +153,6 @@ export function decide(book: SharedCounter, statement: Statement): Grant {
   return { counter, number, granted, elsewhere, free, short, ...nobodyElse, ...(retired ? { retired } : {}) };
 }
 
-/** Whether a statement that retires its counter does, or an earlier one has, by how the ledger stands after it. */
+/** Whether the counter is retired after this statement. */
 export const isRetired = ({ retires, number }: Statement, standing: Standing, shipped: number): boolean =>
   retires === true && standing.number === number && standing.granted === shipped;

@@ -1,13 +1,13 @@
 import type { NanoUsd } from "../units/usd.ts";
 
 export interface BalanceTotals {
-  /** All that it ever was, less what was taken back. */
+  /** All credits, less what was taken back. */
   readonly credited: NanoUsd;
   /** Credits less charges. */
   readonly total: NanoUsd;
 }
 
-/** While a claim is open, more may be spent than was credited; that does not show. */
+/** While a claim is open, more may be spent than was credited; 0 is shown then. */
 export const balanceTotals = (credited: NanoUsd, spent: NanoUsd): BalanceTotals => ({
   credited,
   total: Math.max(0, credited - spent) as NanoUsd,
@@ -18,7 +18,7 @@ export interface BalanceView extends BalanceTotals {
   readonly available: NanoUsd;
 }
 
-/** While a claim is open, more may be held than what is left; what is available does not show below zero. */
+/** While a claim is open, more may be held than is left; 0 is shown as available then. */
 export const balanceView = (totals: BalanceTotals, held: NanoUsd): BalanceView => ({
   ...totals,
   held,

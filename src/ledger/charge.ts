@@ -11,9 +11,8 @@ import {
 import { lineFemto, type NanoUsd, sumLines } from "../units/usd.ts";
 
 /**
- * Tokens by kind, as priced: disjoint but for `audioInput` and `audioOutput`, the parts of `input` and
- * `output` that are sound, `cacheWrites`, the parts of `cacheWrite` whose retention is known, and
- * `reasoning`, which is a part of `output`.
+ * Tokens by kind, as priced. Kinds are disjoint, except that `audioInput` is a part of `input`, `audioOutput` and `reasoning`
+ * are parts of `output`, and `cacheWrites` are the parts of `cacheWrite` whose retention is known.
  */
 export interface Tokens {
   readonly input: number;
@@ -62,8 +61,8 @@ export function costOf(tokens: Tokens, rates: Rates): NanoUsd {
 }
 
 /**
- * The tokens, or as many of them as cost no more than `most`: less of the answer first, because that was made
- * last. A receipt shows what was charged for, and its cost is always that at its price.
+ * As many of the tokens as cost at most `most`. The answer is cut first, because it was written last. So a receipt's cost is
+ * always its tokens at its price.
  */
 export function within(tokens: Tokens, rates: Rates, most: NanoUsd): Tokens {
   let left = tokens;
@@ -83,7 +82,7 @@ export function within(tokens: Tokens, rates: Rates, most: NanoUsd): Tokens {
 
 const LAST_FIRST = ["output", "input", "cacheWrite", "cacheRead"] as const;
 
-/** Only so many of a kind; the parts of it that have names of their own are not more. */
+/** The tokens with `count` of one kind, and parts of that kind cut to it. */
 function only(tokens: Tokens, kind: (typeof LAST_FIRST)[number], count: number): Tokens {
   const fewer = { ...tokens, [kind]: count };
   const { audioInput, audioOutput, cacheWrites } = fewer;
@@ -96,10 +95,7 @@ function only(tokens: Tokens, kind: (typeof LAST_FIRST)[number], count: number):
   };
 }
 
-/**
- * What the price of a prompt depends on: a bound on its tokens, for how long it names that some may be cached, and
- * whether some may be audio.
- */
+/** What a prompt's price depends on: a bound on its tokens, the cache retentions that it names, whether it may have audio. */
 export interface PromptCharge {
   readonly bound: number;
   readonly retentions: ByRetention<unknown>;
@@ -108,12 +104,12 @@ export interface PromptCharge {
 
 export const NO_PROMPT: PromptCharge = { bound: 0, retentions: {}, hasAudio: false };
 
-/** The most that such a prompt and `outputCeiling` tokens of answer can cost at these rates. */
+/** The most that the prompt and `outputCeiling` tokens of answer can cost at these rates. */
 export function worstCase(prompt: PromptCharge, outputCeiling: number, rates: Rates): NanoUsd {
   return sumLines(promptFemto(prompt, rates), lineFemto(outputCeiling, rates.output));
 }
 
-/** The price to hold at, where any token of the answer may be sound. */
+/** The price for holds if any token of the answer may be audio. */
 export const withAudioAnswer = (price: Price): Price => {
   const { above } = price;
   return {
@@ -126,7 +122,7 @@ export const withAudioAnswer = (price: Price): Price => {
 const spoken = ({ output, audioOutput = output }: Pick<Rates, "output" | "audioOutput">) =>
   max(output, audioOutput);
 
-/** The largest output ceiling whose worst case stays within `available`; 0 when not even the prompt does. */
+/** The largest output ceiling whose worst case is within `available`; 0 if not even the prompt is. */
 export function affordableOutput(
   available: NanoUsd,
   prompt: PromptCharge,

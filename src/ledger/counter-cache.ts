@@ -37,14 +37,14 @@ import type { Allowance, ReservationRequest } from "./reservation.ts";
 import { callsLimit } from "./shortfall.ts";
 
 /**
- * The counters of what is in use, in memory: read from the store's sums, or granted by the Authority where ledgers
- * share limits. They are bounded by what is in use: see `forgetIdle`.
+ * The counters in use, in memory: read from the store's sums or, if ledgers share limits, filled by grants of the Authority.
+ * Idle ones are forgotten: see `forgetIdle`.
  */
 export class CounterCache {
   private readonly byKey = new Map<KeyId, KeyCounters>();
   private readonly balances = new Map<BalanceId, BalanceBook>();
   private readonly counters = new Map<CounterId, Counter>();
-  /** How many of them are those of one value of a tag. */
+  /** How many of the counters are for one value of a tag. */
   private values = 0;
 
   constructor(
@@ -54,8 +54,8 @@ export class CounterCache {
   ) {}
 
   /**
-   * Everything that admission looks at, in memory. At once in the common case; a promise on a key's first
-   * request of the day or after a start. Call `Ledger.admit` in the same turn in which they were received.
+   * Everything that admission checks, in memory: mostly at once; a promise for a key's first request of the day or after a
+   * start. Call `Ledger.admit` in the same turn of the event loop.
    */
   of(
     key: Key,
@@ -80,7 +80,7 @@ export class CounterCache {
     return this.byKey.get(rotationId);
   }
 
-  /** Where it is undefined, no request of the balance is under way here. */
+  /** Undefined only if no request of the balance is open here. */
   ofBalance(id: BalanceId): BalanceBook | undefined {
     return this.balances.get(id);
   }
@@ -89,20 +89,20 @@ export class CounterCache {
     return this.counters.get(id);
   }
 
-  /** What the request pays from; all of it is in memory. */
+  /** The counters that the request pays from, all in memory. */
   moneyOf(keyCounters: KeyCounters, { budgets, at, run, about }: ReservationRequest): MoneyCounters {
     const money = this.moneyCounters(keyCounters, budgets, at, about.tags)!;
     return run ? money.of(new RunCap(run, this.ofRun(run)!.money)) : money;
   }
 
-  /** Null where they are not in memory. */
+  /** Null if they are not in memory. */
   ofRun(run: AgentRun): { readonly money: Counter; readonly calls: Counter } | null {
     const ids = runCounters(run);
     const [money, calls] = [this.counters.get(ids.money), this.counters.get(ids.calls)];
     return money === undefined || calls === undefined ? null : { money, calls };
   }
 
-  /** The key's, with those of these budgets; null where they are not in memory. */
+  /** The key's counters with those of these budgets; null if they are not in memory. */
   private moneyCounters(
     keyCounters: KeyCounters,
     budgets: readonly Budget[],
@@ -211,7 +211,7 @@ export class CounterCache {
     return new Counters(run ? [...counters, this.ofRun(run)!.calls] : counters);
   }
 
-  /** Everything that other ledgers may share, with its limit and what the request takes of it. */
+  /** Every counter that ledgers share, with its limit and what the request takes. */
   limits(
     keyCounters: KeyCounters,
     { balance, day, month, caps, run }: MoneyCounters,
@@ -252,7 +252,7 @@ export class CounterCache {
     return held as NanoUsd;
   }
 
-  /** By chain of rotated keys, where requests are open. */
+  /** Open holds by chain of rotated keys. */
   *openHoldsOfKeys(): Generator<readonly [KeyId, number]> {
     for (const [rotationId, { openHolds }] of this.byKey) if (openHolds !== 0) yield [rotationId, openHolds];
   }
@@ -270,10 +270,9 @@ export class CounterCache {
   }
 
   /**
-   * Forgets what has been idle for `idleMs`: the rates of keys, and counters once the store's sum has caught up
-   * with them (`appliedThrough`) and nothing is held on them. A ledger remembers what it
-   * spent of limits that ledgers share: as many counters as there are balances that it spent of since its start, with the present windows
-   * of their keys and budgets. Values of tags are forgotten sooner, and their grants given back. Returns the counters that will not be asked for again.
+   * Forgets what has been idle for `idleMs`: the rates of keys, and counters once nothing is held on them and the store's sum
+   * has caught up (`appliedThrough`). Counters with grants stay until their windows are over, because only this ledger knows
+   * what it spent of them; values of tags are forgotten sooner, and their grants returned. Returns the counters that are over.
    */
   forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
     const forgotten: CounterId[] = [];
@@ -285,8 +284,7 @@ export class CounterCache {
         keyCounters.openHolds === 0
       )
         this.byKey.delete(rotationId);
-      // A key that stays keeps its counters: were one forgotten and loaded again, two would count the same
-      // thing.
+      // A key that stays keeps its counters: if one were loaded again, two would count the same thing.
       else this.touch(keyCounters.money.counters.all);
     }
     const valueIdleMs = this.isCrowded ? CROWDED_IDLE_MS : Math.min(idleMs, VALUE_IDLE_MS);
@@ -296,8 +294,6 @@ export class CounterCache {
       const isValue = isValueCounter(id);
       if (nowMs - counter.usedAt <= (isValue ? valueIdleMs : idleMs)) continue;
       const isDone = this.grants === null || isOver(id, this.clock.now());
-      // What was spent of a grant is only known here: its counter stays until its window is long over, or until the
-      // Authority counts it.
       const isKept = !isDone && (counter.spent !== 0 || counter.granted !== 0);
       if (isKept) {
         if (!isValue || retired === MAX_RETIRED || !this.grants!.retire(counter)) continue;
@@ -313,33 +309,33 @@ export class CounterCache {
     return forgotten;
   }
 
-  /** More values of tags are in memory than there may be: those that nobody uses right now should be forgotten. */
+  /** Too many values of tags are in memory: unused ones have to be forgotten soon. */
   get isCrowded(): boolean {
     return this.values > MAX_VALUES;
   }
 }
 
-/** What decides which counters of budgets a request is held on. */
+/** What decides on which counters of budgets a request is held. */
 export interface CapSource {
   readonly budgets: readonly Budget[];
   readonly at: EpochMs;
   readonly tags: Tags | null | undefined;
 }
 
-/** The store's running sums, up to the journal record that was applied last. */
+/** The store's running sums, up to the last applied journal record. */
 export interface RunningSums {
   spent(id: CounterId): NanoUsd | Promise<NanoUsd>;
   credited(id: BalanceId): NanoUsd | Promise<NanoUsd>;
 }
 
-/** Values of tags whose counters are in memory, some 250 bytes each and 900 where ledgers share them, before those are forgotten that are not in use. */
+/** Values of tags in memory before unused ones are forgotten: some 250 bytes each, 900 with grants. */
 const MAX_VALUES = 100_000;
 const VALUE_IDLE_MS = 60_000;
 const CROWDED_IDLE_MS = 1_000;
-/** Counters that are given back at once: those wait that requests need. */
+/** Counters retired in one round, so that requests' statements do not wait behind them. */
 const MAX_RETIRED = 10_000;
 
-/** Two loads of the same thing may overlap; everybody counts with the first to arrive. */
+/** Loads may overlap; the first to arrive is used by all. */
 function remember<K, V>(map: Map<K, V>, id: K, value: V): V {
   const known = map.get(id);
   if (known !== undefined) return known;

@@ -12,15 +12,15 @@ import { WINDOW_KINDS, type WindowKind, windowAt } from "../units/window.ts";
 export const ONE_REQUEST = 1 as NanoUsd;
 
 /**
- * What is counted against a limit: a balance's spending against its credit, a key's against its daily cap, a
- * budget's against its window. A window's start is part of the id, so a new window begins at zero with a
- * counter of its own, and what was admitted before midnight settles on the day it was admitted.
+ * A sum that a limit applies to: the spending of a balance, of a key in a day, of a budget in a window. A window's start is
+ * part of the id. So each window has a counter of its own that begins at zero, and a request that was admitted before
+ * midnight settles on that day.
  */
 export type CounterId = string & { readonly __unit: "CounterId" };
 
 export const balanceCounter = (balance: BalanceId): CounterId => `balance:${balance}` as CounterId;
 
-/** Stands for every balance where what is held is asked for. */
+/** All balances together, for `CounterCache.heldOn`. */
 export const ALL_BALANCES = "balance:*" as CounterId;
 
 export const isBalanceCounter = (id: CounterId): boolean => id.startsWith("balance:");
@@ -31,7 +31,7 @@ export const keyCounter = (kind: "day" | "month", rotationId: KeyId, at: EpochMs
 export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs): CounterId =>
   `budget:${budget}:${window}:${windowAt(window, at).startsAt}` as CounterId;
 
-/** What one value of a tag has spent of a budget that caps each; the value itself is in receipts alone. */
+/** One value of a tag in a budget that caps each value. The id has a hash: only receipts contain the value itself. */
 export function valueCounter({ id, window }: Budget, value: string, at: EpochMs): CounterId {
   const hash = new Bun.CryptoHasher("sha256")
     .update(`${id} ${value}`)
@@ -45,31 +45,31 @@ export const isValueCounter = (id: CounterId): boolean => id.includes(OF_VALUE);
 /** The budget of a counter's subject, which may be that of one value. */
 export const budgetOfSubject = (subject: string): string => subject.split(OF_VALUE, 1)[0]!;
 
-/** Begins what nodes give back once a budget has changed. */
+/** Id prefixes of a budget's counters. */
 export const budgetPrefixes = (budget: string): string[] => [
   `budget:${budget}:`,
   `budget:${budget}${OF_VALUE}`,
 ];
 
-/** In no other id. */
+/** Occurs in no other id. */
 const OF_VALUE = "~";
-/** Six bits each: two values that somebody picks do not meet. */
+/** Characters of six bits: enough that nobody can find two values with the same hash. */
 const HASH_LENGTH = 27;
 
-/** The value that a request is counted under where the budget caps each value of a tag; undefined: it has not said. */
+/** The request's value of the tag whose values the budget caps; undefined without that tag. */
 export const tagValueOf = ({ perTag }: Budget, tags: Tags | null | undefined): string | undefined =>
   perTag && tags && Object.hasOwn(tags, perTag) ? tags[perTag] : undefined;
 
-/** The budget that caps each value of a tag which a request lacks; null where it may draw from all of them. */
+/** The first budget that caps each value of a tag which the request lacks; null: it may draw from all of them. */
 export function untaggedBudget(budgets: readonly Budget[], tags: Tags | null | undefined): Budget | null {
   for (const budget of budgets) if (budget.perTag && tagValueOf(budget, tags) === undefined) return budget;
   return null;
 }
 
 /**
- * Everything that a budget is counted on, and what limits it there. All windows are counted, so that a budget
- * whose window changes finds in the new one what was spent. One that caps each value of a tag is counted in its own window,
- * which never changes: in all, without a limit, and under the value.
+ * A budget's counters with their limits. All windows are counted, so that after a change of window the new one has what was
+ * spent. A budget that caps each value of a tag never changes its window: it has a counter for all values, without a limit,
+ * and one for the value.
  */
 export function budgetLimits(
   budget: Budget,
@@ -91,7 +91,7 @@ export function budgetLimits(
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
   `allowance:${owner}:${windowAt("day", at).startsAt}` as CounterId;
 
-/** What a run has spent, and its calls. Its start is in it, because an id is used again once its run has ended. */
+/** What a run has spent, and its calls. The id has the run's start, because a name is used again after a run has ended. */
 export function runCounters({ balanceId, name, startedAt }: RunIdentity): RunCounterIds {
   const run = `${runSubject(balanceId, name)}:${startedAt}`;
   return { money: `run:${run}` as CounterId, calls: `calls:${run}` as CounterId };
@@ -108,7 +108,7 @@ interface RunCounterIds {
   readonly calls: CounterId;
 }
 
-/** The run that a counter is one's of, as `runSubject` names it; null for any other counter. */
+/** The run that a counter belongs to, as `runSubject` names it; null for any other counter. */
 export function runOfCounter(id: CounterId): string | null {
   const [kind, subject] = id.split(":");
   return kind === "run" ? subject! : null;
@@ -117,15 +117,13 @@ export function runOfCounter(id: CounterId): string | null {
 /** Requests, tokens, and requests of the Open Tier, which has a rate of its own. */
 export type RateKind = "rpm" | "tpm" | "free_rpm";
 
-/**
- * What a chain of keys took within the last minute; where ledgers share its limits, each has a part of them.
- */
+/** What a chain of rotated keys took within the last minute. */
 export const rateCounter = (kind: RateKind, rotationId: KeyId): CounterId =>
   `${kind}:${rotationId}` as CounterId;
 
 /**
- * Everything that a node may have been granted for requests of a balance whose ends are not booked yet: of the balance
- * or, for free ones, of an allowance, as long as they are open; or of a rate of its keys, within the last minute.
+ * Every counter on which a node may hold a grant while it serves requests of a balance: the balance, its allowance for free
+ * requests, and the rates of its keys.
  */
 export function servingCounters(
   balance: BalanceId,
@@ -140,7 +138,7 @@ export function servingCounters(
   return [balanceCounter(balance), ...days.map((at) => allowanceCounter(account ?? balance, at)), ...rates];
 }
 
-/** Whether a counter's window can no longer be used, by any clock that is roughly right. */
+/** Whether a counter's window is over, by any clock that is roughly right. */
 export function isOver(id: CounterId, now: EpochMs): boolean {
   const parts = id.split(":");
   const startsAt = parts.at(-1);
@@ -165,30 +163,27 @@ const LONGEST_WINDOW_MS: Readonly<Record<string, number>> = {
 const OVER_AFTER_MS = 2 * DAY_MS;
 
 /**
- * In memory, and only ever touched between two turns of the event loop: after a check of `room`, nothing
- * comes between before `hold`. `granted` is what the Authority lets this ledger use (see
- * ledger/authority); a ledger that is alone is granted everything, and the limit alone decides.
+ * A counter in memory. Nothing may await between `room` and `hold`. `granted` is what the Authority lets this ledger use (see
+ * ledger/authority); a ledger that is alone has no such bound.
  */
 export class Counter {
   spent: NanoUsd = ZERO_USD;
   held: NanoUsd = ZERO_USD;
   granted: NanoUsd = MAX_NANO_USD;
-  /** Spent by other ledgers, or granted to them, in the latest answer of the Authority. */
+  /** Spent by or granted to other ledgers, in the Authority's latest answer. */
   elsewhere: NanoUsd = ZERO_USD;
   /** The part of `elsewhere` that may stay unspent and come back. */
   openElsewhere: NanoUsd = ZERO_USD;
-  /** See ledger/grants: a refill is small against what is left, so that a node that dies freezes little. */
+  /** See ledger/grants: refills are small compared with what is left, so that a dead node strands little. */
   readonly aheadShare = 32;
-  /**
-   * Last journal record that changed `spent`: until it is applied, the store's sum is older than this one.
-   */
+  /** Last journal record that changed `spent`; until the store has applied it, its sum is older. */
   changedBy = 0;
   /** Monotonic time of last use. */
   usedAt = 0;
 
   constructor(readonly id: CounterId) {}
 
-  /** There are few free requests in a day, and each answer says how many are left of all nodes'. */
+  /** Not for allowances: a day has few free requests, and each answer shows how many all nodes have left. */
   get isPrefetched(): boolean {
     return !this.id.startsWith("allowance:");
   }
@@ -206,14 +201,14 @@ export class Counter {
     this.held = (this.held + amount) as NanoUsd;
   }
 
-  /** The same at a request's end, as the journal's record of that number says. */
+  /** `settle` at a request's end, whose record has the number `sequence`. */
   end(held: NanoUsd, spent: NanoUsd, sequence: number, nowMs: number): void {
     this.settle(held, spent);
     this.changedBy = sequence;
     this.usedAt = nowMs;
   }
 
-  /** Gives a hold back, of which `spent` was used. */
+  /** Releases a hold, of which `spent` was used. */
   settle(held: NanoUsd, spent: NanoUsd): void {
     this.held = (this.held - held) as NanoUsd;
     this.spent = (this.spent + spent) as NanoUsd;
@@ -221,10 +216,9 @@ export class Counter {
 }
 
 /**
- * The most that one ledger may use of a limit. A grant is within the limit of its time. One that was lowered
- * since is for all ledgers together: what a request held under the old one and did not use, would be spent
- * beyond it. What the others had in the Authority's latest answer is the most that they can have until all have come
- * below the limit; from then on, the Authority counts the whole grant.
+ * The most that one ledger may use of a limit. A grant was within the limit of its time, but a limit that was lowered since
+ * applies to all ledgers together. Until their sum is below it, the others have at most what they had in the Authority's
+ * latest answer.
  */
 export const boundOf = ({ granted, elsewhere }: Granted, limit: NanoUsd): number =>
   Math.min(granted, limit - elsewhere);

@@ -2,22 +2,22 @@ import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 
-/** An entry of a balance's credit, on the books for good: more than zero was given, less was taken back. */
+/** A booked entry of a balance's credit: above zero it was added, below zero taken back. */
 export interface Credit {
   readonly balanceId: BalanceId;
   readonly amount: NanoUsd;
   readonly idempotencyKey: string;
   readonly note: string | null;
   readonly at: EpochMs;
-  /** It took back all there was, whatever that came to. */
+  /** It took back everything available. */
   readonly tookAll?: boolean;
-  /** Part of what it took back that requests still held: a claim, which is open until they end. */
+  /** The part that requests still held: a claim, which is open until they end. */
   readonly claimed?: NanoUsd;
 }
 
 /**
- * Credit that is to be taken back: an amount of more than zero, all that is available, or what of an amount is not
- * spent. The last one also takes what open requests hold.
+ * Credit to take back: an amount above zero, everything available, or the unspent part of an amount. Only the last one also
+ * takes what open requests hold.
  */
 export interface Debit extends Omit<Credit, "amount" | "tookAll" | "claimed"> {
   readonly amount: NanoUsd | "all" | { readonly upTo: NanoUsd };
@@ -30,32 +30,30 @@ export interface CreditClaim {
   readonly claimed: NanoUsd;
 }
 
-/** Why nothing was taken back: no more than this is neither spent nor held. */
+/** Nothing was taken back, because only this is neither spent nor held. */
 export interface TooMuch {
   readonly available: NanoUsd;
 }
 
-/** Entries of credit, which are durable when they are answered. */
+/** Entries of credit, durable once a call resolves. */
 export interface CreditBooks {
   /**
-   * Credits a balance, once for each idempotency key. Resolves with what was credited under the key, now or before; null
-   * when the balance would have been credited with more in all than is counted exactly.
+   * Credits a balance, once for each idempotency key. Resolves with the key's entry, new or earlier; null if the balance's sum
+   * of credits would no longer be an exact integer.
    */
   credit(credit: Credit): Promise<Credit | null>;
   /**
-   * Takes credit back, once for each idempotency key. Resolves with what was done under the key, now or before; or with
-   * what is available, where that is less, and then nothing was taken. Once it resolves, nothing is admitted until open
-   * requests hold no more than what is left.
+   * Takes credit back, once for each idempotency key. Resolves with the key's entry, new or earlier; or takes nothing and
+   * resolves with what is available. Afterwards nothing is admitted until open requests hold no more than what is left.
    */
   debit(debit: Debit): Promise<Credit | TooMuch>;
-  /** Newest first; what was taken back has an amount below zero. */
+  /** Newest first. */
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
 }
 
 /**
- * What a debit takes; null where it cannot be made. One up to an amount takes everything that is not spent, also what
- * requests hold, and is always made, also of nothing: else a repeat would take what was credited since, and nobody would
- * know.
+ * What a debit takes; null if it cannot be made. A debit of the unspent part of an amount is always made, even of nothing:
+ * otherwise a repeat would silently take what was credited since.
  */
 export function taken(requested: Debit["amount"], { available, unspent }: Takeable): TakenCredit | null {
   if (typeof requested === "object") {
@@ -78,25 +76,22 @@ export interface TakenCredit {
   readonly claimed: NanoUsd;
 }
 
-/**
- * What is lost of a claim, by what its balance is short of; null while open requests may still give that back or spend
- * it.
- */
+/** What is lost of a claim, given its balance's shortage; null while open requests may still release or spend it. */
 export function lostOf({ claimed }: CreditClaim, { short, held }: Shortage): NanoUsd | null {
   if (short <= 0) return ZERO_USD;
   return held > 0 ? null : (Math.min(short, claimed) as NanoUsd);
 }
 
-/** How much more than its credit a balance has spent and holds; and how much of that is only held. */
+/** By how much spending and holds exceed a balance's credit, and how much is held. */
 export interface Shortage {
   readonly short: number;
   readonly held: number;
 }
 
-/** What a claim has lost was never taken back: it is credited again under this key. */
+/** The lost part of a claim is credited again under this key, because it could not be taken back. */
 export const lossKey = (claim: string): string => `${claim}:lost`;
 
-/** What a debit has taken, by its entry. */
+/** What the entry of a debit took. */
 export const tookBack = (done: Credit | TooMuch): NanoUsd =>
   "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
 

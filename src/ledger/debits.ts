@@ -6,11 +6,11 @@ import { type Credit, type CreditClaim, type Debit, debitEntry, lostOf, type Too
 import type { Ledger } from "./ledger.ts";
 
 /**
- * Takes credit back where one ledger has all of it. What is to be taken is held first, in the turn in which
- * it is found available, so no request can spend it while the books are written.
+ * Takes credit back from the only ledger. It holds the amount in the turn in which it is available, so no request can spend it
+ * while the books are written.
  */
 export class Debits {
-  /** One at a time of a balance: what another one holds may yet be given back. Bounded by the operator's requests in flight. */
+  /** One debit of a balance at a time, because an earlier one may still fail. Bounded by the operator's requests in flight. */
   private readonly underWay = new Map<BalanceId, Promise<unknown>>();
   /** Lost to claims since start. */
   lost: NanoUsd = ZERO_USD;
@@ -21,10 +21,7 @@ export class Debits {
     private readonly store: DebitStore,
   ) {}
 
-  /**
-   * Durable when it resolves, with what was done under the idempotency key, now or before. A repeat that
-   * comes while the first is under way waits for it.
-   */
+  /** Durable once it resolves, with the idempotency key's entry, new or earlier. A repeat waits for the first to end. */
   async take(debit: Debit): Promise<Credit | TooMuch> {
     const { balanceId } = debit;
     for (;;) {
@@ -44,18 +41,18 @@ export class Debits {
     const held = await this.ledger.holdDebit(balanceId, debit.amount);
     if ("available" in held) return held;
     try {
-      // What a request was charged less than it held is available. Were its end lost with the process, it
-      // would be ended at its last checkpoint instead, which may cost more than would then be left.
+      // A request's unused hold is available once its end is durable. If a crash lost the end, recovery would charge the last
+      // checkpoint, for which there might not be enough left.
       if (!(await this.journal.flushed())) throw new StoreUnreachable("the journal cannot be written");
       return this.store.debit(debitEntry(debit, held));
     } finally {
-      // Asked of the store, which may have committed what it failed to answer. Where it cannot say, the
-      // amount stays held until the next start.
+      // The store may have committed although it failed to answer, so it is read. If that fails too, the amount stays held
+      // until the next start.
       this.ledger.endDebit(balanceId, held.amount, this.store.credited(balanceId));
     }
   }
 
-  /** Ends claims that open requests have covered, and those whose last request has ended: what is short then is lost. */
+  /** Ends claims that open requests have covered, and claims whose last request has ended: the rest of these is lost. */
   async endClaims(at: EpochMs): Promise<void> {
     for (let after = "", claims: readonly CreditClaim[]; ; after = claims.at(-1)!.idempotencyKey) {
       claims = this.store.claims(after, CLAIMS_AT_A_TIME);
@@ -69,23 +66,23 @@ export class Debits {
     await this.ledger.balance(balanceId);
     const lost = lostOf(claim, this.ledger.shortage(balanceId));
     if (lost === null || !(await this.journal.flushed())) return;
-    // What ended meanwhile may not be on the disk yet, and would end with another charge after a crash.
+    // Ends that are not durable yet might be charged otherwise after a crash.
     if (lostOf(claim, this.ledger.shortage(balanceId)) !== lost) return;
-    // Nor is a claim ended that a payment's credit has made smaller meanwhile: the next round sees what is left of it.
+    // A claim that a payment's credit has reduced meanwhile is left to the next round.
     if (!this.store.endClaim(claim, lost, at)) return;
     if (lost > 0) this.ledger.credited(balanceId, lost);
     this.lost = (this.lost + lost) as NanoUsd;
   }
 }
 
-/** What is needed of the books; what each does is said at `LedgerStore`. */
+/** The part of `LedgerStore` that is needed here. */
 export interface DebitStore {
   entry(idempotencyKey: string): Credit | null;
   debit(entry: Credit): Credit;
   credited(balance: BalanceId): NanoUsd;
-  /** Open ones behind this key, in the order of their keys. */
+  /** Open claims after this key, in the order of their keys. */
   claims(after: string, limit: number): readonly CreditClaim[];
-  /** False, and nothing is done, where the claim was ended or changed since it was read. */
+  /** False, without an effect, if the claim has changed since it was read. */
   endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): boolean;
 }
 

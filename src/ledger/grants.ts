@@ -5,24 +5,22 @@ import { boundOf, type CounterId } from "./counter.ts";
 import { LEASE_MS } from "./membership.ts";
 
 /**
- * A ledger's side of the grants that it shares limits by: what it states to the Authority, and what it makes
- * of the answers. The rule that keeps limits strict is that `granted` here is never above what the Authority
- * has on its books: it is lowered before less is asked for, and raised only by answers to statements that
- * nothing smaller has followed.
+ * A ledger's side of the grants by which ledgers share limits: the statements it sends to the Authority, and how it applies
+ * the answers. Limits stay strict because `granted` here is never above the Authority's books: the ledger lowers it before it
+ * requests less, and raises it only by an answer to a statement that no smaller one has followed.
  *
- * More is asked for than one request needs, and again before it runs out, so that requests do not wait for
- * the network. Where a limit is nearly reached, only what is needed is asked for, and what is not in use
- * flows back. Before a request is refused, everybody who may have something left that nobody knows of is
- * asked for it, and has answered.
+ * The ledger requests more than one request needs, and again before that runs out, so that requests do not wait for the
+ * network. When a limit is nearly reached, it requests only what is needed and returns what is unused. Before it refuses a
+ * request, every other ledger with an open grant has been asked what it has left, and has answered.
  */
 export class Grants {
   private readonly negotiations = new Map<CounterId, GrantNegotiation>();
-  /** Desks with an answer outstanding, or whose counter is scarce. */
+  /** Negotiations that await an answer, or whose counter is scarce. */
   private readonly watched = new Set<GrantNegotiation>();
   private statements = 0;
   private recalls = 0;
   private numbers = 0;
-  /** When that was last looked at and so. */
+  /** When `usable` was last seen to be true. */
   private usableMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -31,11 +29,11 @@ export class Grants {
     private readonly clock: Pick<Clock, "after" | "elapsedMs">,
     /** Sends a statement; its answer may come late, twice or never. */
     private readonly send: (statement: Statement) => void,
-    /** False while grants must not be used, because the others may have counted this ledger out. */
+    /** False while grants must not be used: without a lease, other nodes no longer wait for this ledger. */
     readonly usable: () => boolean = () => true,
   ) {}
 
-  /** Requests room on all of these counters at once; `claim` is the request's. */
+  /** Requests room on all of these counters at once, under the request's claim. */
   async requestAll(requests: readonly GrantRequest[], claim: GrantClaim): Promise<GrantAnswer> {
     claim.release();
     if (requests.every(([counter, limit, amount]) => room(counter, limit) >= amount)) return "room";
@@ -61,22 +59,21 @@ export class Grants {
     const negotiation = this.negotiation(counter, limit);
     const since = this.numbers;
     const untilMs = this.clock.elapsedMs() + RECALL_MS;
-    /** The inquiry whose answers say whether there is room, once it is known that one is needed. */
+    /** The inquiry whose answers decide whether there is room; 0 until one is needed. */
     let awaited = 0;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       this.need(negotiation, amount);
       if (!(await this.isAnswered(negotiation))) return "unanswered";
       if (room(counter, limit) >= amount) return "room";
-      // Whatever was free went to others, or to other requests of ours.
       const { answer } = negotiation;
-      // The counter was retired just now: what is granted of it has to be requested again.
+      // The counter was retired just now: request its grant again.
       if (answer === null) {
         await pause(this.clock, SPARE_MS);
         continue;
       }
       const { short, granted, free, spare, open, inquiry, answered } = answer;
       if (short && negotiation.lastAnswered > since) {
-        // Some of what was granted may have been given back since, to somebody who asked for it.
+        // Some of the grant may have been returned since, on another ledger's request.
         const lacking = amount - (granted - counter.used()) - free;
         if (open < lacking) return "short";
         if (awaited > 0 && answered >= awaited && spare < lacking) return "short";
@@ -87,17 +84,17 @@ export class Grants {
       negotiation.awaited = Math.max(negotiation.awaited, awaited);
       if (this.clock.elapsedMs() >= untilMs) break;
     }
-    // Who was asked to give back and has not answered may have enough.
+    // A ledger that has not answered yet may have enough left.
     return "held";
   }
 
-  /** Asks for room for `amount` on behalf of something that cannot wait now, and will try again. */
-  seek(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
+  /** Requests room for `amount` without waiting; the caller tries again later. */
+  requestInBackground(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
     if (room(counter, limit) >= amount || this.negotiation(counter, limit).waitingAmount > 0) return;
     void this.requestOne(counter, amount, limit);
   }
 
-  /** After `amount` was taken: asks for more before it is needed. */
+  /** After `amount` was taken: requests more before it is needed. */
   prefetch(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
     if (!counter.isPrefetched || room(counter, limit) >= amount * LOW_REQUESTS) return;
     const negotiation = this.negotiation(counter, limit);
@@ -112,24 +109,24 @@ export class Grants {
   }
 
   /**
-   * After a limit was lowered: gives back what is not in use of counters whose ids begin with one of these, and
-   * learns what the others have of them; true once the Authority has answered.
+   * After a limit was lowered: returns what is unused of counters with these id prefixes, and learns what other ledgers have
+   * of them. True once the Authority has answered.
    */
   async release(prefixes: readonly string[]): Promise<boolean> {
     const negotiations = [...this.negotiations.values()].filter(({ counter }) =>
       prefixes.some((prefix) => counter.id.startsWith(prefix)),
     );
     const stated = negotiations.map((negotiation) => {
-      // Asked for ahead of need at once, it would be gone before those who wait for it can take it.
+      // Otherwise prefetching would take it before the ledgers that wait for it.
       this.markScarce(negotiation);
       const used = negotiation.counter.used();
       this.state(negotiation, used, used);
       return { negotiation, number: negotiation.lastStated };
     });
     for (const { negotiation, number } of stated) {
-      // Requests may state more all the while; an answer to that says that this has arrived, too.
+      // An answer to a later statement also shows that this one has arrived.
       while (negotiation.lastAnswered < number)
-        // The lease is renewed only once this is done.
+        // Waiting for a new lease here would deadlock: it is renewed only after this.
         if (!(await this.isAnswered(negotiation, this.usable))) return false;
     }
     return true;
@@ -150,12 +147,12 @@ export class Grants {
     return true;
   }
 
-  /** Whether what was spent of it is being forgotten. */
+  /** Whether the counter is being retired. */
   isRetiring(id: CounterId): boolean {
     return (this.negotiations.get(id)?.retiring ?? null) !== null;
   }
 
-  /** Another ledger runs short of this counter; `inquiry` is the latest one after it. */
+  /** Another ledger runs short of this counter; `inquiry` is the number of the latest inquiry. */
   recall(id: CounterId, inquiry: number): void {
     const negotiation = this.negotiations.get(id);
     if (negotiation === undefined) return;
@@ -163,14 +160,13 @@ export class Grants {
     negotiation.inquiry = Math.max(negotiation.inquiry, inquiry);
     this.markScarce(negotiation);
     this.returnSlack(negotiation);
-    // The Authority does not know that a recent grant is in use, and the others wait until it does. So
-    // they do for an answer.
+    // Other ledgers wait until the Authority knows how much of a recent grant is in use, and for an answer to the inquiry.
     const used = negotiation.counter.used();
     if (negotiation.statedUse < used || negotiation.statedInquiry < negotiation.inquiry)
       this.state(negotiation, used, Math.max(negotiation.requested, used));
   }
 
-  /** Waits for a lease that ran out a moment ago, which a loaded store may renew late; false where it does not. */
+  /** Waits for a lease that just ran out, which a loaded store may renew late; false if it is not renewed. */
   async awaitLease(): Promise<boolean> {
     while (!this.usable()) {
       if (this.clock.elapsedMs() - this.usableMs > AWAIT_LEASE_MS) return false;
@@ -179,11 +175,11 @@ export class Grants {
     return true;
   }
 
-  /** An answer of the Authority. */
+  /** Applies an answer of the Authority. */
   receive(grant: Grant): void {
     const { counter, number, granted, elsewhere, short, open } = grant;
     const negotiation = this.negotiations.get(counter);
-    // If less was asked for since, what this answer grants may have been given back already.
+    // If a later statement requested less, this grant may have been returned already.
     if (negotiation === undefined || number <= negotiation.lastAnswered || number < negotiation.lastLowered)
       return;
     negotiation.lastAnswered = number;
@@ -195,7 +191,7 @@ export class Grants {
     negotiation.answer = grant;
     negotiation.counter.granted = granted;
     negotiation.counter.elsewhere = elsewhere;
-    // Without being short, nobody was asked; then all of it may come back.
+    // Others were asked only if the grant is short; otherwise all of theirs may come back.
     negotiation.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
     if (number === negotiation.lastStated && granted < negotiation.requested) this.markScarce(negotiation);
     if (number === negotiation.lastStated && !this.scarce(negotiation) && !isOver(negotiation))
@@ -203,17 +199,14 @@ export class Grants {
     for (const go of [...negotiation.waiting]) go(true);
   }
 
-  /**
-   * Called a few times a second: repeats statements that were not answered, and returns what is unused of
-   * scarce counters.
-   */
-  tend(): void {
+  /** Called a few times a second: repeats unanswered statements, and returns what is unused of scarce counters. */
+  tick(): void {
     const nowMs = this.clock.elapsedMs();
     if (this.usable()) this.usableMs = nowMs;
     for (const negotiation of this.watched) {
       const unanswered = negotiation.lastStated > negotiation.lastAnswered;
       if (negotiation.retiring !== null) {
-        // Not everything was shipped, or the answer is lost.
+        // Something was not shipped yet, or the answer was lost.
         if (nowMs - negotiation.statedMs > RESTATE_MS) this.state(negotiation, 0, 0);
         continue;
       }
@@ -224,7 +217,7 @@ export class Grants {
           Math.max(negotiation.requested, negotiation.counter.used()),
         );
       } else if (!unanswered && negotiation.waitingAmount === 0) this.returnSlack(negotiation);
-      // What was returned just now is watched until that is answered: it may not arrive.
+      // Watched until the answer arrives, because the statement may be lost.
       const isAnswered = negotiation.lastStated === negotiation.lastAnswered;
       if (isAnswered && !this.scarce(negotiation) && !isOver(negotiation)) this.watched.delete(negotiation);
     }
@@ -237,8 +230,8 @@ export class Grants {
       if (negotiation.statedMs < sinceMs && negotiation.usedAtLastCheck === negotiation.counter.used())
         this.returnSlack(negotiation);
       negotiation.usedAtLastCheck = negotiation.counter.used();
-      // A rate that nobody uses is given back whole, and need not be remembered. Money must be: its grant may be
-      // zero while requests still hold credit that was taken back.
+      // An unused rate is returned whole and forgotten. Money is not: its grant may be zero while requests still hold
+      // credit that was taken back.
       if (
         negotiation.retiring === null &&
         negotiation.counter.granted === 0 &&
@@ -281,11 +274,11 @@ export class Grants {
     this.state(negotiation, needed, this.scarce(negotiation) ? needed : this.ahead(negotiation, amount));
   }
 
-  /** The grant in all that lets several more requests like this one go without asking. */
+  /** The grant, in all, with room for several more requests like this one. */
   private ahead({ counter, limit, waitingAmount, answer }: GrantNegotiation, amount: NanoUsd): number {
     if (!counter.isPrefetched) return counter.used() + waitingAmount;
     const free = answer?.free ?? 0;
-    // Without a limit, as much again as is in use: a limit that is set later must not find it all granted.
+    // Without a limit, request as much again as is in use, so that a limit that is set later is not already granted away.
     const share = limit === MAX_NANO_USD ? counter.used() : free / counter.aheadShare;
     return Math.floor(counter.used() + waitingAmount + Math.max(amount * AHEAD_REQUESTS, share));
   }
@@ -296,13 +289,13 @@ export class Grants {
       this.state(negotiation, used, used);
   }
 
-  /** Who began to forget the counter, and whom others ask of it meanwhile, states no more than that. */
+  /** Sends a statement. While the counter is retired, it states only that. */
   private state(negotiation: GrantNegotiation, needed: number, requested: number): void {
     const { counter, retiring } = negotiation;
     const number = ++this.numbers;
     if (retiring !== null) [needed, requested] = [0, retiring];
     if (requested < negotiation.requested) {
-      // Lowered before it is stated, so that nothing is spent that is on its way back.
+      // Lowered before the statement is sent, so that nothing is spent that is being returned.
       negotiation.lastLowered = number;
       counter.granted = Math.min(counter.granted, requested) as NanoUsd;
     }
@@ -330,7 +323,7 @@ export class Grants {
     });
   }
 
-  /** Nothing is granted any more; code that used the counter again meanwhile requests it again. */
+  /** The Authority has retired the counter: its grant is gone, and requests that wait for it start over. */
   private retired(negotiation: GrantNegotiation): void {
     const { counter, waiting, waitingAmount } = negotiation;
     negotiation.retiring = null;
@@ -344,10 +337,7 @@ export class Grants {
     for (const go of [...waiting]) go(true);
   }
 
-  /**
-   * Whether the Authority answers. A loaded one takes its time, and one that restarts is back soon: it is asked
-   * again and waited for, for as long as a lease lasts.
-   */
+  /** Whether the Authority answers within the length of a lease; it may be loaded or restarting. */
   private async isAnswered(
     negotiation: GrantNegotiation,
     hasLease: () => boolean | Promise<boolean> = () => this.awaitLease(),
@@ -384,13 +374,13 @@ export class Grants {
     const known = this.negotiations.get(counter.id);
     if (known !== undefined) {
       known.limit = limit;
-      // A key's rates are forgotten when it is idle; what was granted of them is not.
+      // An idle key's rates are forgotten, but their grants are not.
       if (known.counter !== counter)
         counter.granted = known.retiring === null ? known.counter.granted : ZERO_USD;
       known.counter = counter;
       return known;
     }
-    // Answers to a predecessor's statements must not be taken for answers to this negotiation's.
+    // Answers to statements of an earlier negotiation must not count for this one.
     const negotiation = new GrantNegotiation(counter, limit, this.numbers);
     this.negotiations.set(counter.id, negotiation);
     return negotiation;
@@ -398,9 +388,8 @@ export class Grants {
 }
 
 /**
- * Sends a statement once everything that it counts is durable. It counts what was settled at what that cost;
- * were the end lost with the process, the hold would be ended at its last checkpoint instead, which may cost
- * more than is still granted. A statement that is dropped is made again.
+ * Sends a statement once everything that it counts is durable. If a settlement were lost in a crash, recovery would charge
+ * the hold at its last checkpoint, which may be more than the ledger still has granted. A dropped statement is repeated.
  */
 export const onceDurable =
   (journal: { flushed(): Promise<boolean> }, send: (statement: Statement) => void) =>
@@ -409,15 +398,12 @@ export const onceDurable =
       if (durable) send(statement);
     });
 
-/**
- * `held`: short as far as anybody knows; others may have left some of what their open requests hold, and have not
- * said so yet.
- */
+/** `held`: short for now; open requests of other ledgers may release some of what they hold. */
 export type GrantAnswer = "room" | "short" | "held" | "unanswered";
 
 /**
- * What a request waits for, on all of its counters, until it has taken it or is refused. What one of them granted would
- * otherwise be given back while the request waits for another, and be requested again each time.
+ * What a request waits for on all of its counters, until it is admitted or refused. Without it, one counter's grant would be
+ * returned while the request waits for another's.
  */
 export class GrantClaim {
   private parts: readonly { readonly negotiation: GrantNegotiation; readonly amount: NanoUsd }[] = [];
@@ -451,32 +437,30 @@ export interface Grantable {
   openElsewhere: NanoUsd;
   /** What is spent or held, and so must stay granted. */
   used(): NanoUsd;
-  /** False where each request asks for itself, so that what others have of it is what they use. */
+  /** False if each request gets its own grant, so that other ledgers' grants equal their use. */
   readonly isPrefetched: boolean;
-  /** At least `1 / aheadShare` of what is free is asked for ahead of need. */
+  /** At least `1 / aheadShare` of what is free is requested ahead of need. */
   readonly aheadShare: number;
 }
 
 export interface GrantFigures {
   readonly counters: number;
-  /**
-   * Granted of balances in this epoch, and the part of that which is neither spent nor held, in nano-dollars.
-   */
+  /** Granted of balances in this epoch, and the part that is neither spent nor held, in nano-dollars. */
   readonly granted: number;
   readonly stranded: number;
   readonly statements: number;
   readonly recalls: number;
 }
 
-/** Where the correspondence with the Authority about one counter stands. */
+/** The state of the exchange with the Authority about one counter. */
 class GrantNegotiation {
   /** Number of the latest statement. */
   lastStated: number;
-  /** Number of the latest statement whose answer was believed. */
+  /** Number of the latest statement whose answer was applied. */
   lastAnswered: number;
-  /** Number of the latest statement that asked for less than before. */
+  /** Number of the latest statement that requested less than before. */
   lastLowered = 0;
-  /** The latest that was believed. */
+  /** The latest answer that was applied. */
   answer: Grant | null = null;
   needed = 0;
   requested = 0;
@@ -488,7 +472,7 @@ class GrantNegotiation {
   /** The latest inquiry that this ledger received, and the one that its latest statement answered. */
   inquiry = 0;
   statedInquiry = 0;
-  /** What was spent of a counter that is being forgotten; null while it is used. */
+  /** What was spent of a counter that is being retired; null otherwise. */
   retiring: NanoUsd | null = null;
   scarceUntilMs = Number.NEGATIVE_INFINITY;
   usedAtLastCheck = -1;
@@ -506,36 +490,32 @@ class GrantNegotiation {
   }
 }
 
-/**
- * Room for this many more requests of the same size is asked for ahead, and again when room for this few is
- * left.
- */
+/** Requests of the same size for which room is prefetched, and the number left at which it is prefetched again. */
 const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
-/** An Authority that is silent for longer is out of reach, or loaded. */
+/** An Authority that does not answer within this time is out of reach or loaded. */
 const ANSWER_MS = 1_000;
 /** Without an answer for longer, the lease has ended anyway. */
 const LOADED_MS = LEASE_MS;
 /**
- * How long a request waits for others to say what they have left, and to give it back: until then all have done so,
- * or the leases of those who have not are over, and nothing can be had of them.
+ * How long a request waits for other ledgers to return what they have left. By then each has answered, or its lease is over
+ * and it can return nothing.
  */
 const RECALL_MS = LEASE_MS + 2_000;
 const MAX_ROUNDS = 150;
 const AWAIT_LEASE_MS = LEASE_MS / 2;
 /**
- * What they are given each time before the Authority is asked again, first and at most. It is also what
- * passes before an inquiry: those who run short meanwhile, wherever, share it, so a counter has no more than
- * `1_000 / SPARE_MS` in a second, however many requests of however many ledgers it has to refuse.
+ * Pauses before the Authority is asked again, first and longest. The first also passes before an inquiry, which all requests
+ * that run short meanwhile share. So a counter has at most `1_000 / SPARE_MS` inquiries a second.
  */
 const SPARE_MS = 25;
 const MAX_SPARE_MS = 100;
 const RESTATE_MS = 1_000;
-/** For this long after somebody ran short, only what is needed is asked for. */
+/** For this long after any ledger ran short, only what is needed is requested. */
 const SCARCE_MS = 5_000;
 const IDLE_MS = 60_000;
 
-/** More is in use than may be, because credit was taken back: what is given back is waited for. */
+/** More is in use than granted, because credit was taken back: the ledger waits for requests to release it. */
 const isOver = ({ counter }: GrantNegotiation): boolean => counter.used() > counter.granted;
 
 const room = (counter: Grantable, limit: NanoUsd): number => boundOf(counter, limit) - counter.used();

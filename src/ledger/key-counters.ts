@@ -29,14 +29,14 @@ export class MoneyCounters {
     readonly month: Counter,
     readonly budgets: readonly Budget[],
     readonly caps: readonly BudgetCap[],
-    /** Null where a request is of none. */
+    /** Null if the request belongs to no run. */
     readonly run: RunCap | null = null,
   ) {
     const counters = [balance.counter, day, month, ...caps.map(({ counter }) => counter)];
     this.counters = new Counters(run === null ? counters : [...counters, run.counter]);
   }
 
-  /** Whether these are its budgets, as they were then, and the values of tags that they count by. */
+  /** Whether the counters are those of these budgets and values of tags. */
   drawsFrom(budgets: readonly Budget[], tags: Tags | null | undefined): boolean {
     if (!areSameBudgets(budgets, this.budgets)) return false;
     for (const { budget, value } of this.caps)
@@ -60,7 +60,7 @@ export interface BudgetCap {
   readonly budget: Budget;
   readonly counter: Counter;
   readonly limit: NanoUsd;
-  /** The value of the budget's tag, where the counter is that of one. */
+  /** The value of the budget's tag, if the counter is for one value. */
   readonly value: string | undefined;
 }
 
@@ -78,7 +78,7 @@ export class RunCap {
   }
 }
 
-/** What one chain of rotated keys is counted with. */
+/** The counters of one chain of rotated keys. */
 export class KeyCounters {
   readonly requests: RateWindow;
   readonly freeRequests: RateWindow;
@@ -98,7 +98,7 @@ export class KeyCounters {
     this.tokens = tokenShare.window;
   }
 
-  /** Whether day and month are those of `at`; a wall clock that is set back makes it an earlier day again. */
+  /** Whether day and month are those of `at`; a wall clock that is set back may enter an earlier day again. */
   covers(at: EpochMs): boolean {
     return at >= this.today.startsAt && at < this.today.resetsAt!;
   }
@@ -109,10 +109,7 @@ export class KeyCounters {
   }
 }
 
-/**
- * This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that
- * passes.
- */
+/** This ledger's part of a key's rate: what it took within the last minute is in use. */
 export class RateShare implements Grantable {
   readonly window = new RateWindow();
   elsewhere: NanoUsd = ZERO_USD;
@@ -127,7 +124,7 @@ export class RateShare implements Grantable {
   ) {}
 
   used(): NanoUsd {
-    // An answer that grew longer than was estimated may have gone beyond the share.
+    // An answer longer than its estimate may exceed the share.
     return Math.min(this.granted, this.window.taken(this.clock.elapsedMs())) as NanoUsd;
   }
 }

@@ -34,20 +34,19 @@ import {
 } from "./shortfall.ts";
 
 /**
- * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes
- * from all of them without suspending, so in one event loop it is atomic: a thousand concurrent requests see
- * each other's holds. What it did goes to the journal as one record. Nothing is acknowledged to a
- * client before the journal says that the record is durable.
+ * The ledger of one process. Balances, caps and rates are in memory. `admit` checks all of them and takes from all of them
+ * without awaiting, so it is atomic in one event loop: a thousand concurrent requests see each other's holds. It appends one
+ * record to the journal, and no client gets an answer before that record is durable.
  */
 export class Ledger {
-  /** What of the books is in memory. */
+  /** The part of the books that is in memory. */
   readonly counters: CounterCache;
   private readonly open = new Map<ReceiptId, Reservation>();
-  /** Since the last checkpoint; some may have ended. */
+  /** Streams that delivered tokens since the last checkpoint; some may have ended. */
   private moved: Reservation[] = [];
-  /** Streams of which the journal does not say yet who answers them. */
+  /** Streams whose model and host are not in the journal yet. */
   private readonly startedReservations = new Set<Reservation>();
-  /** Counts what streams have delivered, for the next checkpoint; null where nothing has to be counted. */
+  /** Counts what streams have delivered, for the next checkpoint; null if there is nothing to count. */
   countDelivered: () => Promise<void> | null = () => null;
   /** Sum of what hosts delivered beyond holds since start. */
   lost: NanoUsd = ZERO_USD;
@@ -57,16 +56,13 @@ export class Ledger {
     private readonly journal: Journal,
     sums: RunningSums,
     private readonly holders: KeyHolders,
-    /** Null when this ledger is the only one: it may then use everything. */
+    /** Null if this ledger is the only one and may use every limit in full. */
     private readonly grants: Grants | null = null,
   ) {
     this.counters = new CounterCache(clock, sums, grants);
   }
 
-  /**
-   * Whether the key has reached its requests per minute; takes nothing. Used to refuse a request before
-   * anything of it is read or parsed.
-   */
+  /** Whether the key has used its requests per minute; takes nothing. Refuses a request before its body is read. */
   overRate({ rotationId, rpmLimit }: Pick<Key, "rotationId" | "rpmLimit">): RateShortfall | null {
     const keyCounters = rpmLimit === null ? undefined : this.counters.ofKey(rotationId);
     if (keyCounters === undefined || rpmLimit === null) return null;
@@ -77,9 +73,9 @@ export class Ledger {
   }
 
   /**
-   * Takes all that the request needs, or says what is short and takes nothing: the run's calls, the allowance, the request
-   * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last. A
-   * request whose key is no longer as it says, because it changed while the request waited, takes nothing either.
+   * Takes everything that the request needs, or takes nothing and returns the first limit that is short, in this order: the
+   * run's calls, the allowance, the request rate, the token rate, the balance; then, of day, month and budgets, the one that
+   * has room last. If the key changed while the request waited, nothing is taken either.
    */
   admit(keyCounters: KeyCounters, request: ReservationRequest): Reservation | Shortfall {
     assert(keyCounters.covers(request.at), "admission with counters of another day");
@@ -93,10 +89,7 @@ export class Ledger {
     return reservation;
   }
 
-  /**
-   * Free requests left today (UTC) in the scarcest of the allowances, of all ledgers at the Authority's latest answer; null while
-   * that is not known of one.
-   */
+  /** Free requests left today (UTC) in the scarcest allowance, across all ledgers; null while one is not known. */
   remaining(allowances: readonly Allowance[], at: EpochMs): number | null {
     let fewest: number | null = null;
     for (const { owner, limit } of allowances) {
@@ -109,8 +102,8 @@ export class Ledger {
   }
 
   /**
-   * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that
-   * another `admit` is worth it; null, that there is no Authority. The caller releases the claim, once admitted or refused.
+   * Requests the grants that this ledger lacks for the request. "room": call `admit` again; null: no other ledger shares the
+   * limits. The caller releases the claim once the request is admitted or refused.
    */
   replenish(
     keyCounters: KeyCounters,
@@ -123,7 +116,7 @@ export class Ledger {
     );
   }
 
-  /** The same for `amount` more, by which a reservation could not be extended. */
+  /** The same for the `amount` by which a reservation could not be extended. */
   replenishHold({ keyCounters, money, request }: Reservation, amount: NanoUsd): Promise<GrantAnswer> | null {
     const claim = new GrantClaim();
     const answer = this.requestGrants(
@@ -141,8 +134,8 @@ export class Ledger {
   }
 
   /**
-   * Holds `amount` more, if there is room by the limits of this moment and the key may still spend; otherwise
-   * false. What other ledgers do not use, or what is not known of the key, is then on its way.
+   * Holds `amount` more if the limits of this moment have room and the key may still spend. Otherwise returns false, and
+   * requests the missing grant or rereads the key in the background.
    */
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
@@ -152,7 +145,7 @@ export class Ledger {
     const more = moneyAlone(request, amount);
     this.prefetch(reservation, more);
     if (!covered) {
-      this.seek(reservation, more);
+      this.requestInBackground(reservation, more);
       return false;
     }
     if (!reservation.growsOnOwnCounters()) {
@@ -171,13 +164,13 @@ export class Ledger {
     return moneyShortfall(reservation.money, reservation.request, amount, amount);
   }
 
-  /** Lowers what the reservation holds, on everything that it holds on; what was more goes to others. */
+  /** Lowers the hold on all of its counters. */
   shrink(reservation: Reservation, held: NanoUsd): void {
     assert(reservation.isOpen, "shrinking a reservation that was spent");
     if (held >= reservation.held) return;
     reservation.hold(held);
     const { parts, request } = reservation;
-    // Which parts count on what has changed with it.
+    // The parts have changed with it.
     this.journal.append(
       parts.length > 0 ? holdRecord(reservation) : { kind: "extend", receipt: request.receipt, held },
     );
@@ -188,23 +181,20 @@ export class Ledger {
     return this.growthShortfall(reservation, amount) === null;
   }
 
-  /**
-   * Whether what the key may spend at all is known now, and is something. The reservation then has the limits
-   * and the budgets of this moment.
-   */
+  /** Whether the key may spend, as far as is known now. Gives the reservation the limits and budgets of this moment. */
   private mayGrow(reservation: Reservation): boolean {
     if (this.grants?.usable() === false) return false;
     const { request, money } = reservation;
     const holder = this.holders.current(request.key, this.clock.now());
     if (holder === null || holder === undefined) return false;
-    // Nothing more fits into its cap until then.
+    // Until its limits are read, nothing more fits into the run's cap.
     if (request.run?.limits === null) void request.run.reread();
     const { key, budgets } = holder;
     if (key !== request.key || budgets !== request.budgets)
       reservation.request = { ...request, key, budgets };
     const { tags } = request.about;
     if (money.drawsFrom(budgets, tags)) return true;
-    // A budget that caps each value of a tag, which the request does not have, has no room for it.
+    // A budget that caps each value of a tag has no room for a request without the tag.
     if (untaggedBudget(budgets, tags) !== null) return false;
     const source = { budgets, at: request.at, tags };
     const caps = this.counters.capsOf(source);
@@ -216,7 +206,7 @@ export class Ledger {
     return true;
   }
 
-  /** Undefined where that has to be read first. */
+  /** Whether the key is still as the request has it; undefined if that has to be read first. */
   private isCurrent({ key, budgets, run, about }: ReservationRequest): boolean | undefined {
     const holder = this.holders.current(key, this.clock.now());
     if (holder === undefined || run?.limits === null) return undefined;
@@ -229,8 +219,8 @@ export class Ledger {
   }
 
   /**
-   * After an `admit` by which the key has changed: false where that matters to the request, which then has to be read
-   * again by what the key has become. What was not known of the key or its run has been read.
+   * After `admit` found a changed key: rereads the key and its run. False if the change matters to the request, which then
+   * has to be evaluated again.
    */
   async isStillCurrent(request: ReservationRequest): Promise<boolean> {
     const current = this.isCurrent(request);
@@ -242,14 +232,14 @@ export class Ledger {
     return this.isCurrent(request) ?? true;
   }
 
-  /** Has the keys of open requests that have changed read again, before their streams have to grow. */
+  /** Rereads changed keys of open requests, before their streams have to grow. */
   recheck(concerns: (key: Key) => boolean): void {
     const now = this.clock.now();
     for (const { request } of this.open.values())
       if (concerns(request.key)) this.holders.current(request.key, now);
   }
 
-  /** Notes who answers a stream, for the next checkpoint: a crash is billed at their price. */
+  /** Notes the model and host of a stream for the next checkpoint: after a crash, their price is charged. */
   serves(reservation: Reservation, by: ServedBy): void {
     if (!reservation.isOpen) return;
     reservation.served = by;
@@ -265,10 +255,7 @@ export class Ledger {
     this.moved.push(reservation);
   }
 
-  /**
-   * Journals who answers the streams that have started, and how far every stream that moved has got, so that a
-   * crash bills what was delivered and no more.
-   */
+  /** Journals the hosts of new streams and what each stream has delivered: after a crash, that is what is charged. */
   checkpoint(): void {
     for (const reservation of this.startedReservations) this.journal.append(holdRecord(reservation));
     this.startedReservations.clear();
@@ -284,9 +271,8 @@ export class Ledger {
   }
 
   /**
-   * Ends a reservation, once: charges `cost` as far as the hold goes (grown first, up to the most it may come
-   * to, where there is room), gives the rest back, and journals the end together with the receipt that `body`
-   * writes about it.
+   * Ends a reservation, once: extends the hold up to the cost if there is room, charges the cost up to the hold, releases the
+   * rest, and journals the end with the receipt that `body` writes.
    */
   settle(reservation: Reservation, end: ReservationEnd, body: (settled: Settled) => string): Settlement {
     const { request } = reservation;
@@ -311,14 +297,14 @@ export class Ledger {
   }
 
   /**
-   * Takes back a charge whose record the disk refused, so that an answer that could not be given for that
-   * reason costs nothing. False when the record is on its way to the disk after all; then the charge stands.
+   * Takes back a charge whose record the disk refused, because its answer could not be delivered. False if the record is
+   * being written after all; then the charge stands.
    */
   takeBack(reservation: Reservation, { charged, lost, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
     this.lost = (this.lost - lost) as NanoUsd;
     reservation.refund(charged);
-    // Only a complete answer is ever taken back, and a complete answer has used its allowance.
+    // Only complete answers are taken back, and these have used their allowance.
     for (const counter of reservation.allowances.all) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
     this.journal.append(terminalRecord(reservation, "failed", UNCHARGED, NO_COUNTERS, body));
     return true;
@@ -331,8 +317,8 @@ export class Ledger {
   }
 
   /**
-   * Holds credit that is to be taken back, until `endDebit`; or holds nothing, and says what there is. Where requests hold
-   * the same credit, the balance has no room until they have given it back.
+   * Holds credit that is to be taken back, until `endDebit`; or holds nothing and returns what is available. Credit that
+   * requests hold too leaves the balance without room until they release it.
    */
   async holdDebit(balance: BalanceId, requested: Debit["amount"]): Promise<TakenCredit | TooMuch> {
     const { counter, credited } = await this.counters.loadBalance(balance);
@@ -343,7 +329,7 @@ export class Ledger {
     return debit;
   }
 
-  /** The debit is on the books or was given up; `credited` is what the store says now. */
+  /** The debit was booked or given up; `credited` is the store's sum now. */
   endDebit(balance: BalanceId, held: NanoUsd, credited: NanoUsd): void {
     const book = this.counters.ofBalance(balance);
     assert(book !== undefined, `${balance} was forgotten while a debit was held on it`);
@@ -351,7 +337,7 @@ export class Ledger {
     book.counter.settle(held, ZERO_USD);
   }
 
-  /** How short a balance is, which is in memory: see `lostOf`. */
+  /** How short a balance in memory is: see `lostOf`. */
   shortage(balance: BalanceId): Shortage {
     const { credited, counter } = this.counters.ofBalance(balance)!;
     const { spent, held } = counter;
@@ -366,7 +352,7 @@ export class Ledger {
     return balanceView(balanceTotals(credited, spent), held);
   }
 
-  /** Credit that is not spent; null where it is not in memory, or less than `enough` and other ledgers may know of more. */
+  /** Unspent credit; null if the balance is not in memory, or if less than `enough` is here and other ledgers may have more. */
   creditInMemory(id: BalanceId, enough: number): NanoUsd | null {
     const book = this.counters.ofBalance(id);
     if (book === undefined) return null;
@@ -381,12 +367,12 @@ export class Ledger {
 
   /** Forgets what has been idle for `idleMs`: see `CounterCache.forgetIdle`. */
   forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
-    // What an open reservation may yet grow on is in use.
+    // Counters that an open reservation may grow on are in use.
     for (const { money } of this.open.values()) this.counters.touch(money.counters.all);
     return this.counters.forgetIdle(appliedThrough, idleMs);
   }
 
-  /** The open holds and how far their streams got: the head of a new journal file. */
+  /** The open holds and what their streams have delivered: the head of a new journal file. */
   openRecords(): LedgerRecord[] {
     const reservations = [...this.open.values()];
     const holds: LedgerRecord[] = reservations.map(holdRecord);
@@ -400,8 +386,7 @@ export class Ledger {
     const { run } = request;
     const tooMany = run ? callsShortfall(run, this.counters.ofRun(run)!.calls) : null;
     if (tooMany !== null) return tooMany;
-    // Before the rates: a client that waits a minute must not learn after it that the day's allowance is
-    // spent.
+    // Before the rates: otherwise a client waits a minute, and then learns that the day's allowance is used up.
     for (const allowance of request.allowances) {
       const counter = this.counters.get(allowanceCounter(allowance.owner, request.at))!;
       if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, request.at);
@@ -422,10 +407,10 @@ export class Ledger {
       this.grants.prefetch(counter, amount, limit);
   }
 
-  private seek({ keyCounters, money }: Reservation, request: ReservationRequest): void {
+  private requestInBackground({ keyCounters, money }: Reservation, request: ReservationRequest): void {
     if (this.grants === null) return;
     for (const [counter, limit, amount] of this.counters.limits(keyCounters, money, request))
-      this.grants.seek(counter, amount, limit);
+      this.grants.requestInBackground(counter, amount, limit);
   }
 
   private take(keyCounters: KeyCounters, request: ReservationRequest, nowMs: number): Reservation {
@@ -458,22 +443,22 @@ export class Ledger {
   }
 }
 
-/** Appends records in order. `durable` in store/journal says when one may be acknowledged. */
+/** Appends records in order. `durable` in store/journal resolves when one may be acknowledged. */
 export interface Journal {
   append(record: LedgerRecord): number;
-  /** Forgets a record that the disk has refused so far; false when it is written or being written. */
+  /** Drops a record that the disk has refused; false if it was written or is being written. */
   withdraw(sequence: number): boolean;
 }
 
 /** Keys and what they draw from. */
 export interface KeyHolders {
-  /** As of this moment; null where the key may not spend, undefined where that has to be read first. */
+  /** The holder now; null if the key may not spend, undefined if that has to be read first. */
   current(key: Pick<Key, "id" | "hash">, at: EpochMs): Holder | null | undefined;
-  /** Resolves once what `current` did not know was read. */
+  /** Reads what `current` did not know. */
   reread(key: Pick<Key, "id" | "hash">): Promise<void>;
 }
 
-/** An open request has taken all but money already. */
+/** For an open request, which has taken everything except money already. */
 const moneyAlone = (request: ReservationRequest, amount: NanoUsd): ReservationRequest => ({
   ...request,
   amount,

@@ -3,13 +3,11 @@ import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 
 /**
- * This process as the others see it: a name that outlives it, an epoch for its one life, and a lease. While
- * the lease runs the node may use the keys that it remembers and the grants that it holds, because every
- * change of keys waits for it. A lease is renewed only for a node that has taken notice of every change there
- * is, in one step with looking for them.
+ * This process as a node: a name that outlives it, an epoch for its one life, and a lease. While the lease runs, the node may
+ * use the keys that it remembers and the grants that it holds, because every change of keys waits for it. The registry renews
+ * a lease only if the node has seen every change, and checks that in the same transaction.
  *
- * A lease compares no two clocks: the registry counts ten seconds from when it granted, the node from before
- * it asked.
+ * No two clocks are compared: the registry counts ten seconds from when it grants, the node from before it asks.
  */
 export class Membership {
   private usableUntilMs = Number.NEGATIVE_INFINITY;
@@ -46,9 +44,9 @@ export class Membership {
     this.timer = this.clock.after(BEAT_MS, () => void this.follow());
   }
 
-  /** Looks for changes now, and renews the lease. */
+  /** Reads changes now, and renews the lease. */
   async hurry(): Promise<void> {
-    // The epoch of a node that has left is over: reading that would end the process while it is closing.
+    // The epoch of a node that has left is over; reading changes would end the closing process as fenced.
     if (this.stopped) return;
     if (this.beating !== null) {
       this.again = true;
@@ -60,7 +58,7 @@ export class Membership {
     return this.beating;
   }
 
-  /** Resolves once every node has taken notice of the change, or can no longer act on what was before it. */
+  /** Resolves once every node has seen the change or has lost its lease. */
   async acknowledged(version: number): Promise<void> {
     void this.hurry();
     for (let waitMs = FIRST_POLL_MS; await this.registry.unseen(version); ) {
@@ -69,13 +67,13 @@ export class Membership {
     }
   }
 
-  /** Ends the epoch; everything that it spent must have been shipped. */
+  /** Ends the epoch, after everything that it spent was shipped. */
   async leave(): Promise<void> {
     await this.stop();
     await this.registry.leave(this.name, this.epoch);
   }
 
-  /** Uses nothing any more, and tells nobody. */
+  /** Stops using keys and grants, without ending the epoch. */
   async stop(): Promise<void> {
     this.stopped = true;
     this.timer?.cancel();
@@ -99,7 +97,7 @@ export class Membership {
   }
 
   private async beat(): Promise<void> {
-    // Without a lease nobody has waited for this node: whatever it remembers may have been changed long ago.
+    // Without a lease, no change has waited for this node: everything that it remembers may be outdated.
     if (!this.usable()) this.events.lapsed();
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const startedMs = this.clock.elapsedMs();
@@ -114,41 +112,41 @@ export class Membership {
   }
 }
 
-/** Where nodes are known, and their leases kept. */
+/** The store's list of nodes and their leases. */
 export interface Registry {
-  /** Renews the lease of a node that has seen every change; else tells the next ones. Throws EpochFenced. */
+  /** Renews the lease of a node that has seen every change; otherwise returns the next changes. Throws EpochFenced. */
   renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]>;
-  /** Whether a node has a lease that runs, and has not seen the change. */
+  /** Whether a node with a lease has not seen the change. */
   unseen(version: number): Promise<boolean>;
-  /** Frees what the epoch was granted, and ends its lease. */
+  /** Releases the epoch's grants and ends its lease. */
   leave(name: string, epoch: number): Promise<void>;
 }
 
 export interface MembershipEvents {
-  /** Forget these; resolves once nothing of what was before them is used. */
+  /** Forgets what these changed; resolves once nothing outdated is in use. */
   changed(changes: readonly MembershipChange[]): Promise<void>;
-  /** Forget everything. */
+  /** Forgets everything. */
   lapsed(): void;
   /** The lease could not be renewed. After an EpochFenced it never will be, and the process must end. */
   failed(error: unknown): void;
 }
 
-/** A key, or what the keys of a balance share, is not what it was. */
+/** A change to a key, or to what the keys of a balance share. */
 export interface MembershipChange {
   readonly version: number;
-  /** Null where nobody knows any more what has changed: all may have. */
+  /** Null if the log of changes was cut: anything may have changed. */
   readonly balance: BalanceId | null;
   readonly key: SecretHash | null;
-  /** How the ids of counters begin whose limits may be lower now. */
+  /** Id prefixes of counters whose limits may be lower now. */
   readonly counters: readonly string[];
 }
 
-/** Another life of this node has started, or the operator has declared it lost: it must not spend any more. */
+/** Another process runs as this node, or an operator closed it: it must not spend any more. */
 export class EpochFenced extends Error {
   override name = "EpochFenced";
 }
 
-/** How long a node goes on without its registry, and how long a change waits for a node that is gone. */
+/** How long a node goes on without the registry, and a change waits for a node that is gone. */
 export const LEASE_MS = 10_000;
 const BEAT_MS = 1_000;
 const MAX_ROUNDS = 16;

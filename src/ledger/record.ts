@@ -6,9 +6,8 @@ import type { NanoUsd } from "../units/usd.ts";
 import type { CounterId } from "./counter.ts";
 
 /**
- * What the ledger writes down, in the order in which it happened. A hold is open until a terminal record
- * names the same receipt; replaying the records in order therefore yields the open holds, whatever moment the
- * process died at.
+ * What the ledger journals, in order. A hold is open until a terminal record names the same receipt, so replaying the records
+ * yields the open holds at any moment.
  */
 export type LedgerRecord = HoldRecord | ExtendRecord | DeliveredRecord | TerminalRecord;
 
@@ -21,15 +20,15 @@ export interface HoldRecord {
   readonly amount: NanoUsd;
   /** Counters that the amount is held on. */
   readonly counters: readonly CounterId[];
-  /** Counters that only what is held between two amounts is held on, or beyond one. */
+  /** Counters that hold only the part between two amounts; null: without end. */
   readonly parts?: readonly (readonly [CounterId, from: NanoUsd, to: NanoUsd | null])[];
-  /** Allowance counters that one request is held on. */
+  /** Counters of requests, each of which holds one. */
   readonly allowances: readonly CounterId[];
   readonly price: Price;
   readonly promptTokens: number;
   /** What a receipt written by recovery shows of the request. */
   readonly about: HoldSubject;
-  /** Who answers. It is known only once a stream has started, and then the record is written again. */
+  /** The model and host that answer. When a stream has started, the record is written again with them. */
   readonly served?: ServedBy;
 }
 
@@ -38,7 +37,7 @@ export interface ServedBy {
   readonly model: string;
   readonly host: string;
   readonly price: Price;
-  /** For the receipt: the hosts that were asked, and the time until the first token. */
+  /** For the receipt: the hosts that were tried, and the time until the first token. */
   readonly attempts: readonly Attempted[];
   readonly firstTokenMs: number;
 }
@@ -54,15 +53,13 @@ export interface HoldSubject {
   readonly surface: string;
   readonly model: string;
   readonly stream: boolean;
-  /** Left out where it is of none. */
   readonly run?: string | undefined;
-  /** Left out where it has none. */
   readonly tags?: Tags | undefined;
-  /** Left out where the models' own prices are charged. */
+  /** Absent if the models' own prices apply. */
   readonly priceList?: string | undefined;
 }
 
-/** The hold grew or shrank to `held`: the whole, not the step, so that replaying it twice changes nothing. */
+/** The hold is now `held` in all, so that replaying the record twice changes nothing. */
 interface ExtendRecord {
   readonly kind: "extend";
   readonly receipt: ReceiptId;
@@ -104,11 +101,11 @@ export interface TerminalRecord {
   readonly writtenOff: NanoUsd;
   /** Delivered beyond what was held: the gateway's loss. */
   readonly lost: NanoUsd;
-  /** What its host charged the operator; left out where that is not known. */
+  /** What the host charged the operator; absent if unknown. */
   readonly hostCost?: NanoUsd | undefined;
-  /** What the charge is counted on. */
+  /** Counters of the whole charge. */
   readonly counters: readonly CounterId[];
-  /** What only a part of it is counted on. */
+  /** Counters of a part of the charge. */
   readonly parts?: readonly (readonly [CounterId, charged: NanoUsd])[] | undefined;
   readonly allowances: readonly CounterId[];
   /** The receipt as readers see it, JSON. */
@@ -121,11 +118,11 @@ export const partOf = (
   amount: NanoUsd,
 ): NanoUsd => Math.max(0, Math.min(amount, to ?? amount) - from) as NanoUsd;
 
-/** Parses one journal line; it was checksummed, so its form is believed. */
+/** Parses one journal line, whose checksum was verified. */
 export const parseRecord = (text: string): LedgerRecord =>
   parseTerminal(text) ?? (JSON.parse(text) as LedgerRecord);
 
-/** Null for a record of another kind. The receipt goes out as it went in: see `formatRecord`. */
+/** Null for a record of another kind. Cuts the receipt out unparsed: see `formatRecord`. */
 export function parseTerminal(text: string): TerminalRecord | null {
   if (!text.startsWith(TERMINAL)) return null;
   const bodyAt = text.indexOf(BODY);
@@ -135,14 +132,12 @@ export function parseTerminal(text: string): TerminalRecord | null {
   };
 }
 
-/**
- * The receipt is JSON already and goes in as it is: quoting it again would cost as much as writing it did.
- */
+/** Inserts the receipt, which is JSON already, unquoted: quoting it would cost as much as writing it did. */
 export function formatRecord(record: LedgerRecord): string {
   if (record.kind !== "terminal") return JSON.stringify(record);
   const { kind, receipt, state, at, balance, key } = record;
   const { charged, writtenOff, lost, hostCost, counters, parts, allowances, body } = record;
-  // Named one by one, which costs half of what taking one out of them does.
+  // Named one by one: that costs half of a rest pattern.
   const rest: Omit<TerminalRecord, "body"> = {
     kind,
     receipt,
@@ -153,10 +148,8 @@ export function formatRecord(record: LedgerRecord): string {
     charged,
     writtenOff,
     lost,
-    // Left out where it is not known.
     hostCost,
     counters,
-    // Left out where there are none.
     parts,
     allowances,
   };

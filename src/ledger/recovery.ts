@@ -13,8 +13,8 @@ export interface OrphanHold {
 }
 
 /**
- * Finds the open holds in a journal's records, in order. A repeated hold replaces the earlier one: a new
- * journal file begins with the holds that were open when it was started.
+ * Finds the open holds in a journal's records, in order. A repeated hold replaces the earlier one, because a new journal file
+ * begins with the open holds.
  */
 export class Replay {
   readonly orphans = new Map<ReceiptId, OrphanHold>();
@@ -47,9 +47,8 @@ export class Replay {
 }
 
 /**
- * The end of a request whose process died: billed as far as the last checkpoint says that it was delivered,
- * at the price of who answered, never beyond its hold, and written off below `writeOffTokens`. `body` writes
- * the receipt.
+ * The end of a request whose process died. The charge is what the last checkpoint says was delivered, at the serving route's
+ * price, never more than the hold; below `writeOffTokens` it is written off. `body` writes the receipt.
  */
 export function recoveredEnd(
   orphan: OrphanHold,
@@ -88,7 +87,7 @@ export interface Recovered {
   readonly hold: HoldRecord;
   readonly held: NanoUsd;
   readonly tokens: Tokens;
-  /** The rates of the host that answered, or else those that the hold was taken at. */
+  /** The serving route's rates, or else those of the hold. */
   readonly price: Rates;
   readonly charged: NanoUsd;
   readonly writtenOff: NanoUsd;

@@ -16,22 +16,22 @@ import {
 } from "./record.ts";
 
 /**
- * Money taken from everything that limits a request; open until it is settled, once. `request` and `money` are as
- * of admission until an extension finds that the key or its budgets have changed since.
+ * Money held on every counter that limits a request, open until it is settled, once. `request` and `money` are as of
+ * admission until an extension finds that the key or its budgets have changed.
  */
 export class Reservation {
   isOpen = true;
   held: NanoUsd;
-  /** Counters of the whole hold. */
+  /** Counters on which the whole hold counts. */
   counters: Counters;
-  /** Budgets that only a part of it counts on: the key was moved from them, or to them, since admission. */
+  /** Budgets on which only a part counts, because the key was moved to or from them since admission. */
   parts: readonly Part[] = NO_PARTS;
-  /** Output tokens that the client was sent so far. */
+  /** Output tokens sent to the client so far. */
   delivered = 0;
-  /** Since the last checkpoint. */
+  /** Whether `delivered` changed since the last checkpoint. */
   moved = false;
   served: ServedBy | null = null;
-  /** The journal's number for the hold; await its durability before the first byte leaves. */
+  /** The hold's number in the journal; await its durability before the first byte leaves. */
   sequence = 0;
 
   constructor(
@@ -46,22 +46,22 @@ export class Reservation {
     this.counters = money.counters;
   }
 
-  /** How much a cost is above what is held, up to the most that the request may come to; not above 0 where it is covered. */
+  /** By how much a cost, up to the request's most, exceeds the hold; 0 or less if it does not. */
   beyond(cost: NanoUsd): NanoUsd {
     return (Math.min(cost, this.request.most.amount) - this.held) as NanoUsd;
   }
 
-  /** Holds `held` in all, on each counter as much of it as counts there. */
+  /** Changes the hold to `held`, on each counter by the part that counts there. */
   hold(held: NanoUsd): void {
     for (const counter of this.counters.all) counter.hold((held - this.held) as NanoUsd);
     for (const part of this.parts)
       part.counter.hold((partOf(part, held) - partOf(part, this.held)) as NanoUsd);
-    // What is given back of a budget that was left cannot be taken of it again.
+    // What a budget that the key has left gets back cannot be taken from it again.
     if (held < this.held && this.parts.length > 0) this.parts = this.parts.map((part) => cut(part, held));
     this.held = held;
   }
 
-  /** Gives back what is held, of which `charged` was spent, as the journal's record of that number says. */
+  /** Ends the hold, of which `charged` was spent; `sequence` is the number of the end's record. */
   release(charged: NanoUsd, sequence: number, nowMs: number): void {
     for (const counter of this.counters.all) counter.end(this.held, charged, sequence, nowMs);
     for (const part of this.parts)
@@ -74,7 +74,7 @@ export class Reservation {
     for (const part of this.parts) part.counter.settle(ZERO_USD, -partOf(part, charged) as NanoUsd);
   }
 
-  /** Whether what is held more counts on the counters of its money, and on no others. */
+  /** Whether an extension counts on exactly the counters of `money`. */
   growsOnOwnCounters(): boolean {
     const { counters, parts, money } = this;
     if (counters === money.counters) return true;
@@ -84,8 +84,8 @@ export class Reservation {
   }
 
   /**
-   * From here on it grows on the counters of its money: on one that is left, what was held stays; on one that
-   * is new, what comes counts. So no budget is charged more than was held on it.
+   * Lets further extensions count on the counters of `money`. A budget that the key has left keeps what was held on it; a new
+   * one counts only what comes. So no budget is charged more than was held on it.
    */
   regroup(): void {
     const { held, counters, parts, money } = this;
@@ -102,7 +102,7 @@ export class Reservation {
   }
 }
 
-/** Counts what is held beyond `from`, up to `to`; without end where that is null. */
+/** A counter for the part of the hold beyond `from`, up to `to`; null: without end. */
 export interface Part {
   readonly counter: Counter;
   readonly from: NanoUsd;
@@ -117,30 +117,30 @@ const cut = ({ counter, from, to }: Part, held: NanoUsd): Part => ({
   to: to === null ? null : (Math.min(to, held) as NanoUsd),
 });
 
-/** What one request asks to hold. */
+/** What a request needs to be admitted. */
 export interface ReservationRequest {
   readonly receipt: ReceiptId;
   readonly at: EpochMs;
   readonly key: Key;
   readonly budgets: readonly Budget[];
-  /** That it belongs to, if to any. */
+  /** The run that the request belongs to. */
   readonly run?: AgentRun | null;
   readonly allowances: readonly Allowance[];
   readonly rpmLimit: number | null;
-  /** On the Open Tier, its own rate, next to the key's; null on the paid tier. */
+  /** The Open Tier's rate, in addition to the key's; null on the paid tier. */
   readonly freeRpmLimit: number | null;
   readonly tpmLimit: number | null;
-  /** What is held at once; zero on the Open Tier. */
+  /** Held at admission; zero on the Open Tier. */
   readonly amount: NanoUsd;
-  /** What it may cost: every limit must cover that next to what is spent, whatever else is open. */
+  /** The worst case: every limit has to cover it together with what is spent, regardless of open holds. */
   readonly worst: NanoUsd;
   /** Estimated input plus output tokens, for `tpm_limit`. */
   readonly rateTokens: number;
-  /** What may be charged and counted at the very most, whatever a host reports. */
+  /** The most that may be charged and counted, whatever a host reports. */
   readonly most: ChargeLimit;
   /** Estimated prompt, billed if the process dies while the answer streams. */
   readonly promptTokens: number;
-  /** The price that bounds every route on the plan, as it was at admission. */
+  /** The highest price of the plan's routes, at admission. */
   readonly price: Price;
   readonly about: HoldSubject;
 }
@@ -159,16 +159,16 @@ export interface Allowance {
 /** How a reservation ended. */
 export interface ReservationEnd {
   readonly state: TerminalState;
-  /** Cost of what was delivered, at the price of the route that served. */
+  /** Cost of what was delivered, at the serving route's price. */
   readonly cost: NanoUsd;
-  /** The largest part of the cost that is no more than this, in whole tokens; absent: any. */
+  /** The largest part of the cost, in whole tokens, that is at most `most`; absent: exactly `most`. */
   within?(most: NanoUsd): NanoUsd;
-  /** The host failed early: the cost is noted and not billed. */
+  /** The host failed early: the cost is recorded but not charged. */
   readonly writeOff: boolean;
-  /** Actual tokens, which replace the estimate that was counted against the rate. */
+  /** Actual tokens, which replace the estimate in the key's rate. */
   readonly rateTokens: number;
   readonly allowanceUsed: boolean;
-  /** What its host charged the operator, where that is known. */
+  /** What the host charged the operator, if known. */
   readonly hostCost?: NanoUsd | undefined;
 }
 
@@ -180,7 +180,7 @@ export interface Settled {
 }
 
 export interface Settlement extends Settled {
-  /** The journal's number for the end; await its durability before the client gets the last frame. */
+  /** The end's number in the journal; await its durability before the client gets the last frame. */
   readonly sequence: number;
 }
 

@@ -17,10 +17,10 @@ export type Shortfall =
   | { readonly what: "books" }
   | { readonly what: "key" };
 
-/** The Authority cannot be reached, so nobody knows whether there is room. */
+/** The Authority cannot be reached, so it is not known whether there is room. */
 export const BOOKS_AWAY: Shortfall = { what: "books" };
 
-/** Since its request was read, the key has changed, or what it draws from: by what it may spend now is not known. */
+/** The key, or what it draws from, has changed since the request was read. */
 export const KEY_CHANGED: Shortfall = { what: "key" };
 
 /** A minute's rate of a key; `limit` and `requested` count requests or, for `tpm_limit`, tokens. */
@@ -32,7 +32,7 @@ export interface RateShortfall {
   readonly retryAfterS: number | null;
 }
 
-/** A UTC day's free requests of an owner, all of which are used. */
+/** An owner has used all free requests of the UTC day. */
 export interface AllowanceShortfall {
   readonly what: "allowance";
   readonly owner: string;
@@ -56,27 +56,27 @@ export interface CallsShortfall extends LimitState {
 export interface CapShortfall extends LimitState {
   readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget" | "run";
   readonly name?: string;
-  /** The value whose part of a budget it is, where each has the cap for itself. */
+  /** The value of the tag, if the budget caps each value. */
   readonly of?: { readonly tag: string; readonly value: string };
   readonly resetsAt: EpochMs | null;
 }
 
-/** A limit on money, and what stands against it. */
+/** A limit on money, and what is used of it. */
 interface LimitState {
   /** The cap; of a balance, its credit. */
   readonly limit: NanoUsd;
   readonly spent: NanoUsd;
-  /** By open requests, which give back what they do not use. */
+  /** Held by open requests, which release what they do not use. */
   readonly held: NanoUsd;
-  /** What the request wants to hold. */
+  /** What the request needs to hold. */
   readonly amount: NanoUsd;
-  /** What it may cost, which the limit has to cover next to what is spent. */
+  /** The request's worst case, which the limit has to cover together with what is spent. */
   readonly worst: NanoUsd;
-  /** Other nodes may have some of it left, and did not say so in time, or others took it each time that they did. */
+  /** Other nodes may have some of it left, but did not return it in time. */
   readonly undecided?: true;
 }
 
-/** Whether open requests alone are in the way: once they end, there is room. */
+/** Whether there is room once open requests have ended. */
 export const isOnlyHeld = ({ spent, worst, limit }: LimitState): boolean => spent + worst <= limit;
 
 export function rateShortfall(
@@ -97,10 +97,7 @@ export const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): Al
   resetsAt: windowAt("day", at).resetsAt!,
 });
 
-/**
- * How a limit stands against what a request may cost and wants to hold; null where it has room for both. What
- * other ledgers were granted and may not have spent counts as held.
- */
+/** Null if the limit has room for the hold and the worst case. Unspent grants of other ledgers count as held. */
 function shortRoom(counter: Counter, limit: NanoUsd, amount: NanoUsd, worst: NanoUsd): LimitState | null {
   const { elsewhere, openElsewhere } = counter;
   const spent = (counter.spent + elsewhere - openElsewhere) as NanoUsd;
@@ -108,7 +105,7 @@ function shortRoom(counter: Counter, limit: NanoUsd, amount: NanoUsd, worst: Nan
   return { limit, spent, held: (counter.held + openElsewhere) as NanoUsd, amount, worst };
 }
 
-/** No wait fixes that, so it is said before anything else that is. */
+/** Checked first, because no wait fixes it. */
 export function callsShortfall(run: AgentRun, calls: Counter): CallsShortfall | null {
   const short = shortRoom(calls, callsLimit(run), ONE_REQUEST, ONE_REQUEST);
   return short === null ? null : { ...short, what: "calls", run: run.name };
@@ -153,8 +150,7 @@ export function moneyShortfall(
   const { credited, counter } = balance;
   const poor = shortRoom(counter, credited, amount, worst);
   if (poor !== null) return { ...poor, what: "balance", available: counter.room(credited) };
-  // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it
-  // counted.
+  // Shared counters without a limit are granted too, so that a limit that is set later finds everything counted.
   let last: CapShortfall | null = null;
   const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
   const today = shortRoom(day, dailyLimit, amount, worst);
@@ -178,12 +174,9 @@ export function moneyShortfall(
   return last;
 }
 
-/**
- * The one that makes room last, so that a client waits only once; the first of two that make
- * room together.
- */
+/** The limit that has room last, so that a client waits only once; of two that have room together, the first. */
 const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShortfall =>
   one === null || roomAt(other) > roomAt(one) ? other : one;
 
-/** The end of the window where it is spent; where open requests hold the rest, any moment may make room. */
+/** The end of the window, if the limit is spent; if open requests hold the rest, there may be room at any moment. */
 const roomAt = (short: CapShortfall): number => (isOnlyHeld(short) ? 0 : (short.resetsAt ?? Infinity));

@@ -18,7 +18,7 @@ function fixture(answers: (statement: Statement, grants: Grants) => void, usable
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 5) {
       clock.advance(5);
-      if (passed % 250 === 0) grants.tend();
+      if (passed % 250 === 0) grants.tick();
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
@@ -319,7 +319,7 @@ class World {
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 250) {
       this.clock.advance(250);
-      for (const { grants } of this.ledgers.values()) grants.tend();
+      for (const { grants } of this.ledgers.values()) grants.tick();
       await Bun.sleep(0);
     }
   }
@@ -461,7 +461,7 @@ test("room that is just enough needs no statement", async () => {
 
 test("what is given back cannot be used from the moment in which that is stated", () => {
   const { grants, counter } = fixture(() => {});
-  grants.seek(counter, AMOUNT, LIMIT);
+  grants.requestInBackground(counter, AMOUNT, LIMIT);
   grants.receive({ ...nothing({ counter: counter.id, number: 1 } as Statement), granted: 500 as NanoUsd });
   counter.hold(AMOUNT);
   grants.recall(counter.id, 1);
@@ -471,7 +471,7 @@ test("what is given back cannot be used from the moment in which that is stated"
 test("a counter of which everything was given back and answered is no longer remembered", () => {
   const statements: Statement[] = [];
   const { grants, counter } = fixture((statement) => statements.push(statement));
-  grants.seek(counter, AMOUNT, LIMIT);
+  grants.requestInBackground(counter, AMOUNT, LIMIT);
   grants.returnIdle();
   expect(grants.figures.counters).toBe(1);
   grants.forget(counter.id);
@@ -507,7 +507,7 @@ test("while requests hold what was taken back of a balance, its grant is not for
     const elsewhere = 0 as NanoUsd;
     setImmediate(() => to.receive({ ...nothing(statement), granted, elsewhere, short: false }));
   });
-  grants.seek(counter, AMOUNT, LIMIT);
+  grants.requestInBackground(counter, AMOUNT, LIMIT);
   await pass(50);
   counter.hold(AMOUNT);
   void grants.release([counter.id]);

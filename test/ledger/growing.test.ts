@@ -86,7 +86,7 @@ class Fleet {
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 50) {
       this.clock.advance(50);
-      if (this.clock.elapsedMs() % 250 === 0) for (const grants of this.nodes.values()) grants.tend();
+      if (this.clock.elapsedMs() % 250 === 0) for (const grants of this.nodes.values()) grants.tick();
       await Bun.sleep(0);
     }
   }

@@ -261,7 +261,7 @@ class Fleet {
     else if (dice < 0.63) node.cut = random.chance(0.3);
     else if (dice < 0.66) node.giveBack(this.limits);
     else if (dice < 0.667) this.crash(node);
-    else if (dice < 0.8) node.grants.tend();
+    else if (dice < 0.8) node.grants.tick();
     else if (dice < 0.81) node.grants.returnIdle();
     else if (dice < 0.82) this.postgres.resolve();
     if (this.giving.chance(0.05)) void this.request(this.giving.pick(this.nodes), FREE_KEY, ZERO_USD);
@@ -415,7 +415,7 @@ class Fleet {
       done = true;
     });
     for (let isFirst = true; !done; isFirst = false) {
-      for (const node of this.nodes) node.grants.tend();
+      for (const node of this.nodes) node.grants.tick();
       const messages = this.network.splice(0);
       for (const message of messages) message();
       let hasHappened = isFirst || messages.length > 0;

@@ -275,7 +275,7 @@ export class NodeBooks implements TakeBackBooks {
     const node: Node = { name, epoch, ledger, grants, journal, life, shipped: 0 };
     let turns = 0;
     const tend = () => {
-      grants.tend();
+      grants.tick();
       if (++turns % IDLE_EVERY === 0) grants.returnIdle();
       void journal.flushed().then(() => this.ship(node));
       clock.after(250, tend);

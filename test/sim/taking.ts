@@ -157,7 +157,7 @@ class Fleet {
     else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) await this.comeBack(node);
     if (random.chance(0.8)) await this.deliver(random.below(12));
     this.pass(random.chance(0.004) ? DAY_MS : random.below(40));
-    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tend();
+    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tick();
     this.audit();
   }
 
@@ -542,7 +542,7 @@ class Fleet {
       for (const message of this.messages.splice(0)) message();
       await new Promise((resolve) => setImmediate(resolve));
       if (!done) this.pass(10);
-      for (const { grants } of this.nodes) grants?.tend();
+      for (const { grants } of this.nodes) grants?.tick();
     }
     check(done, "nothing came of it");
   }

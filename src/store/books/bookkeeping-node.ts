@@ -290,7 +290,7 @@ function tendGrants(grants: Grants, clock: Clock): () => void {
   let timer = clock.after(TEND_MS, again);
   function again(): void {
     timer = clock.after(TEND_MS, again);
-    grants.tend();
+    grants.tick();
     if (++turns % IDLE_EVERY === 0) grants.returnIdle();
   }
   return () => timer.cancel();
