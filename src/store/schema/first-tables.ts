@@ -1,5 +1,5 @@
 /** What the first release began with: the tables of both databases, in the words of SQLite. */
-export const FIRST_TABLES = `
+export const firstTables = (isSqlite: boolean): string => `
   CREATE TABLE balances (
     id TEXT PRIMARY KEY,
     account_id TEXT,
@@ -178,35 +178,32 @@ export const FIRST_TABLES = `
     bytes INTEGER NOT NULL,
     PRIMARY KEY (node, file)
   ) STRICT, WITHOUT ROWID;
-`;
 
-/** The others of SQLite. */
-export const FIRST_IN_SQLITE = `
   CREATE TABLE budgets (
     id TEXT PRIMARY KEY,
     balance_id TEXT NOT NULL REFERENCES balances (id),
     name TEXT NOT NULL,
     cap INTEGER NOT NULL,
-    window TEXT NOT NULL,
+    ${isSqlite ? "window" : "period"} TEXT NOT NULL,
     UNIQUE (balance_id, name)
   ) STRICT;
 
   -- Below zero, an amount was taken back. took_all: all there was, so a repeat must ask for that again.
   CREATE TABLE credits (
-    seq INTEGER PRIMARY KEY,
+    ${isSqlite ? "seq INTEGER PRIMARY KEY," : ""}
     at INTEGER NOT NULL,
-    idempotency_key TEXT NOT NULL UNIQUE,
+    idempotency_key TEXT ${isSqlite ? "NOT NULL UNIQUE" : "PRIMARY KEY"},
     balance_id TEXT NOT NULL,
     amount INTEGER NOT NULL,
     note TEXT,
-    took_all INTEGER NOT NULL DEFAULT 0
+    took_all ${isSqlite ? "INTEGER NOT NULL DEFAULT 0" : "BOOLEAN NOT NULL DEFAULT FALSE"}
   ) STRICT;
-  CREATE INDEX credits_by_balance ON credits (balance_id);
+  CREATE INDEX credits_by_balance ON credits (balance_id${isSqlite ? "" : ", at"});
 
   -- The end of each request, once: one row, because it is written for every one of them. Append-only.
   CREATE TABLE ends (
-    seq INTEGER PRIMARY KEY,
-    receipt TEXT NOT NULL UNIQUE,
+    ${isSqlite ? "seq INTEGER PRIMARY KEY," : "node TEXT NOT NULL,"}
+    receipt TEXT ${isSqlite ? "NOT NULL UNIQUE" : "PRIMARY KEY"},
     at INTEGER NOT NULL,
     balance_id TEXT NOT NULL,
     key_id TEXT NOT NULL,
@@ -220,8 +217,23 @@ export const FIRST_IN_SQLITE = `
     -- the receipt as it is answered, JSON
     body TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX ends_by_balance ON ends (balance_id);
+  CREATE INDEX ends_by_balance ON ends (balance_id${isSqlite ? "" : ", at, receipt"});
 
+  -- Who suspended what, when and why; reason is null where a suspension was lifted, and lifted which; null for all. Append-only.
+  CREATE TABLE suspensions (
+    seq ${isSqlite ? "INTEGER PRIMARY KEY" : "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"},
+    at INTEGER NOT NULL,
+    subject TEXT NOT NULL,
+    reason TEXT,
+    ${isSqlite ? "by" : "by_whom"} TEXT NOT NULL,
+    note TEXT,
+    lifted TEXT
+  ) STRICT;
+  CREATE INDEX suspensions_by_subject ON suspensions (subject);
+`;
+
+/** The others of SQLite. */
+export const FIRST_IN_SQLITE = `
   -- The books as an accountant reads them: every amount leaves one account and enters another.
   CREATE VIEW entries (at, kind, reference, debit, credit, amount) AS
     WITH lines AS (
@@ -243,18 +255,6 @@ export const FIRST_IN_SQLITE = `
 
   -- How far the journal of one process was booked: as shipped, for those of several.
   CREATE TABLE applied (file INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;
-
-  -- Who suspended what, when and why; reason is null where a suspension was lifted, and lifted which; null for all. Append-only.
-  CREATE TABLE suspensions (
-    seq INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,
-    subject TEXT NOT NULL,
-    reason TEXT,
-    by TEXT NOT NULL,
-    note TEXT,
-    lifted TEXT
-  ) STRICT;
-  CREATE INDEX suspensions_by_subject ON suspensions (subject);
 
   -- Each life of a node has an epoch, which is open until what it was granted is free again.
   CREATE TABLE nodes (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, open INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -280,52 +280,7 @@ export const FIRST_IN_SQLITE = `
 
 /** PostgreSQL's tables, whose leases alone are in its own time, because they are compared with nothing else. */
 export const FIRST_IN_POSTGRES = `
-  CREATE TABLE budgets (
-    id TEXT PRIMARY KEY,
-    balance_id TEXT NOT NULL REFERENCES balances (id),
-    name TEXT NOT NULL,
-    cap BIGINT NOT NULL,
-    period TEXT NOT NULL,
-    UNIQUE (balance_id, name)
-  );
-
-  CREATE TABLE credits (
-    idempotency_key TEXT PRIMARY KEY,
-    at BIGINT NOT NULL,
-    balance_id TEXT NOT NULL,
-    amount BIGINT NOT NULL,
-    note TEXT,
-    took_all BOOLEAN NOT NULL DEFAULT FALSE
-  );
-  CREATE INDEX credits_by_balance ON credits (balance_id, at);
-
-  CREATE TABLE ends (
-    receipt TEXT PRIMARY KEY,
-    at BIGINT NOT NULL,
-    node TEXT NOT NULL,
-    balance_id TEXT NOT NULL,
-    key_id TEXT NOT NULL,
-    state TEXT NOT NULL,
-    charged BIGINT NOT NULL,
-    written_off BIGINT NOT NULL,
-    lost BIGINT NOT NULL,
-    counters TEXT NOT NULL,
-    allowances TEXT NOT NULL,
-    body TEXT NOT NULL
-  );
-  CREATE INDEX ends_by_balance ON ends (balance_id, at, receipt);
   CREATE INDEX ends_by_time ON ends (at);
-
-  CREATE TABLE suspensions (
-    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at BIGINT NOT NULL,
-    subject TEXT NOT NULL,
-    reason TEXT,
-    by_whom TEXT NOT NULL,
-    note TEXT,
-    lifted TEXT
-  );
-  CREATE INDEX suspensions_by_subject ON suspensions (subject);
 
   CREATE TABLE nodes (
     name TEXT PRIMARY KEY,

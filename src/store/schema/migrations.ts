@@ -1,5 +1,5 @@
 import type { StoreConfig } from "../store-config.ts";
-import { FIRST_IN_POSTGRES, FIRST_IN_SQLITE, FIRST_TABLES } from "./first-tables.ts";
+import { FIRST_IN_POSTGRES, FIRST_IN_SQLITE, firstTables } from "./first-tables.ts";
 import { type Schema, versionOf } from "./schema-version.ts";
 
 /** Statements in the words of SQLite for both databases, and then those that only one of them needs. */
@@ -11,7 +11,10 @@ type Migration = string | { readonly both?: string; readonly sqlite?: string; re
  */
 const MIGRATIONS: readonly Migration[] = [
   // everything that the first release began with
-  { both: FIRST_TABLES, sqlite: FIRST_IN_SQLITE, postgres: FIRST_IN_POSTGRES },
+  {
+    sqlite: firstTables(true) + FIRST_IN_SQLITE,
+    postgres: inPostgres(firstTables(false)) + FIRST_IN_POSTGRES,
+  },
   // claims on credit that requests hold
   `
   -- The part of a debit that requests held and that may still be lost; zero once that is decided.
@@ -380,8 +383,9 @@ const MIGRATIONS: readonly Migration[] = [
 ];
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
-export const inPostgres = (tables: string): string =>
-  tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");
+export function inPostgres(tables: string): string {
+  return tables.replaceAll("INTEGER", "BIGINT").replace(/\) STRICT(, WITHOUT ROWID)?;/g, ");");
+}
 
 const migrationsOf = (own: "sqlite" | "postgres", words: (tables: string) => string): readonly string[] =>
   MIGRATIONS.map((migration) =>
