@@ -5,6 +5,7 @@ import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
+import { Rounds } from "../../units/rounds.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import { sql as statement } from "../database/database.ts";
 import { type Postgres, URGENT } from "../database/postgres.ts";
@@ -211,30 +212,19 @@ async function free(sql: TransactionSQL, name: string): Promise<void> {
  * to renew it.
  */
 export function closeGoneNodes({ registry, usable, clock, log }: Watch): () => void {
-  let timer = clock.after(CHECK_MS, check);
-  let stopped = false;
   let usableChecks = 0;
-
-  async function check(): Promise<void> {
+  const rounds = new Rounds(clock, CHECK_MS, async () => {
     usableChecks = usable() ? usableChecks + 1 : 0;
-    if (usableChecks >= SURE_CHECKS) await closeGone();
-    if (!stopped) timer = clock.after(CHECK_MS, check);
-  }
-
-  async function closeGone(): Promise<void> {
     try {
-      for (const name of await registry.gone()) {
-        log("node closed", { name, found: await registry.close(name) });
-      }
+      if (usableChecks >= SURE_CHECKS)
+        for (const name of await registry.gone())
+          log("node closed", { name, found: await registry.close(name) });
     } catch (error) {
       log("nodes", { error: String(error) });
     }
-  }
-
-  return () => {
-    stopped = true;
-    timer.cancel();
-  };
+    return CHECK_MS;
+  });
+  return () => void rounds.stop();
 }
 
 interface Watch {
