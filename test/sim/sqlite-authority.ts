@@ -2,6 +2,7 @@ import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
+import { flattened } from "../../src/store/database/database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { debiting } from "../../src/store/ledger/credits.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
@@ -91,7 +92,12 @@ export class DatabaseAuthority implements FleetAuthority {
 
   debit(key: string, counter: CounterId, amount: Debit["amount"]): NanoUsd | null {
     const debit = { balanceId: balanceOf(counter), idempotencyKey: key, amount, note: null, at: epochMs(0) };
-    const done = this.sql.locked(debiting(this.sql, debit));
+    const { reads, decide } = debiting(this.sql, debit);
+    const done = this.sql.transact(function* () {
+      const { result, statements = [] } = decide(yield reads);
+      yield flattened(statements);
+      return result;
+    });
     return "available" in done ? null : (-done.amount as NanoUsd);
   }
 

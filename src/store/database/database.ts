@@ -120,7 +120,7 @@ export interface Committed {
   durable(): Promise<void>;
 }
 
-/** What a few statements decide: under locks, where these lock what they read, or to be committed. */
+/** What a few statements decide, to be committed. */
 export interface Planned<Result> {
   readonly reads: readonly SqlPart[];
   /** By the rows of each. */
@@ -156,12 +156,6 @@ interface RowParts<Column extends string> {
   /** Behind the SET of an UPDATE. */
   readonly from: SqlPart;
   cell(column: Column): SqlPart;
-}
-
-export function* locking<Result>({ reads, decide }: Planned<Result>): Steps<Result> {
-  const { result, statements } = decide(yield reads);
-  yield flattened(statements ?? []);
-  return result;
 }
 
 /** Ends the transaction in which a statement changed another number of rows than it must. */

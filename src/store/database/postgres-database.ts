@@ -7,9 +7,7 @@ import {
   type Committed,
   Database,
   EachRow,
-  locking,
   type NumberedTable,
-  type Planned,
   SqlPart,
   type Steps,
   sql,
@@ -57,11 +55,6 @@ export class PostgresDatabase extends Database {
       if (error instanceof CommitConflict) return null;
       throw error;
     }
-  }
-
-  /** In one transaction: reads, and writes what is decided. */
-  locked<Result>(planned: Planned<Result>): Promise<Result> {
-    return this.transact(() => locking(planned));
   }
 
   transact<Result>(steps: () => Steps<Result>, limits: WorkLimits = {}): Promise<Result> {

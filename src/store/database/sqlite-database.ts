@@ -6,8 +6,6 @@ import {
   type Committed,
   Database,
   EachRow,
-  locking,
-  type Planned,
   SqlPart,
   type Steps,
   sql,
@@ -96,11 +94,6 @@ export class SqliteDatabase extends Database {
       if (error instanceof CommitConflict || isTaken(error)) return null;
       throw error;
     }
-  }
-
-  /** In one transaction: reads, and writes what is decided. */
-  locked<Result>(planned: Planned<Result>): Result {
-    return this.transact(() => locking(planned));
   }
 
   /** Before it returns. */

@@ -9,7 +9,7 @@ import {
   type TooMuch,
   taken,
 } from "../../ledger/credit.ts";
-import { creditEvents } from "../../ledger/credit-events.ts";
+import { type CreditSums, creditEvents } from "../../ledger/credit-events.ts";
 import type { Debits } from "../../ledger/debits.ts";
 import { paymentOfKey } from "../../payments/payment.ts";
 import { assert } from "../../units/assert.ts";
@@ -100,7 +100,7 @@ export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> 
     reads: [
       sumsOf(db, debit.balanceId),
       sql`${entryOf(debit.idempotencyKey)} ${db.forUpdate}`,
-      sql`SELECT ${lowCreditOf(sql`${debit.balanceId}`)} AS low`,
+      lowCreditLine(debit.balanceId),
     ],
     decide([rows, entries, lines]) {
       const [known] = entries as readonly CreditRow[];
@@ -111,20 +111,27 @@ export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> 
       const done = taken(debit.amount, { available, unspent });
       if (done === null) return { result: { available: Math.max(0, available) as NanoUsd } };
       const entry = debitEntry(debit, done);
-      const [{ low }] = lines as readonly [{ low: NanoUsd | null }];
-      const after = { credited: credited + entry.amount, spent };
-      const events = creditEvents(debit.balanceId, { credited, spent }, after, { low, at: entry.at });
-      return {
-        result: entry,
-        statements: [
-          insertEntry(entry),
-          crediting(debit.balanceId, entry.amount, rows!),
-          recording(db, events),
-          loggingEntry(entry),
-        ],
-      };
+      const taking = crediting(debit.balanceId, entry.amount, rows!);
+      return { result: entry, statements: enteringDebit(db, entry, { credited, spent }, lines!, taking) };
     },
   };
+}
+
+export const lowCreditLine = (balance: BalanceId): SqlPart =>
+  sql`SELECT ${lowCreditOf(sql`${balance}`)} AS low`;
+
+/** What was taken, with the events that follow; `lines` is what `lowCreditLine` reads. */
+export function enteringDebit(
+  db: Database,
+  entry: Credit,
+  before: CreditSums,
+  lines: readonly unknown[],
+  taking: CommitStatement,
+): Batch {
+  const [{ low }] = lines as readonly [{ readonly low: NanoUsd | null }];
+  const after = { credited: before.credited + entry.amount, spent: before.spent };
+  const events = creditEvents(entry.balanceId, before, after, { low, at: entry.at });
+  return [insertEntry(entry), taking, recording(db, events), loggingEntry(entry)];
 }
 
 /** As `SqlCreditStore.decideClaim`. */
@@ -248,7 +255,7 @@ export const creditsOf = (balance: BalanceId, limit: number): SqlPart =>
   sql`SELECT ${CREDIT} FROM credits WHERE balance_id = ${balance} AND amount <> 0 ORDER BY at DESC LIMIT ${limit}`;
 
 /** A conflict where the idempotency key has been used. */
-export function insertEntry(entry: Credit): CommitStatement {
+function insertEntry(entry: Credit): CommitStatement {
   const { at, idempotencyKey, balanceId, amount, note, tookAll = false, claimed = ZERO_USD } = entry;
   return changesOne(sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all, claimed)
     VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note}, ${Number(tookAll)} = 1, ${claimed})
@@ -256,7 +263,7 @@ export function insertEntry(entry: Credit): CommitStatement {
 }
 
 /** What an operator, or a payment, credits or takes back. */
-export function loggingEntry({ balanceId, amount, idempotencyKey, note }: Credit): Batch {
+function loggingEntry({ balanceId, amount, idempotencyKey, note }: Credit): Batch {
   const entry = {
     amount_usd: usdFromNano(Math.abs(amount) as NanoUsd),
     idempotency_key: idempotencyKey,

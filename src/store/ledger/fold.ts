@@ -1,37 +1,31 @@
 import { type Clock, DAY_MS, type EpochMs } from "../../units/clock.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { windowAt } from "../../units/window.ts";
-import { type Database, type Planned, type SqlPart, sql } from "../database/database.ts";
+import { type Database, type SqlPart, type Steps, sql } from "../database/database.ts";
 
 /**
  * Deletes the receipts that `oldest` selects, and keeps what they come to. Returns how many. What is kept is written in the
  * order of the names, so that two nodes which delete at once wait for each other.
  */
-export function folding(db: Database, oldest: (columns: SqlPart) => SqlPart): Planned<number> {
-  return {
-    reads: [oldest(SUMMED)],
-    decide([rows]) {
-      const ends = rows as readonly SummedEnd[];
-      if (ends.length === 0) return { result: 0 };
-      const { months, counters } = foldEnds(ends);
-      const spent = [...counters].map(([counter, spent]) => ({ counter, spent }));
-      return {
-        result: ends.length,
-        statements: [
-          sql`INSERT INTO folded (balance_id, month, receipts, charged, written_off, lost)
-            SELECT balance_id, month, receipts, charged, written_off, lost
-            FROM ${db.table(months, MONTH_COLUMNS)} AS sums WHERE true ORDER BY balance_id, month
-            ON CONFLICT (balance_id, month) DO UPDATE SET receipts = folded.receipts + excluded.receipts,
-              charged = folded.charged + excluded.charged, written_off = folded.written_off + excluded.written_off,
-              lost = folded.lost + excluded.lost`,
-          sql`INSERT INTO folded_counters (counter, spent)
-            SELECT counter, spent FROM ${db.table(spent, COUNTER_COLUMNS)} AS sums WHERE true ORDER BY counter
-            ON CONFLICT (counter) DO UPDATE SET spent = folded_counters.spent + excluded.spent`,
-          sql`DELETE FROM ends WHERE receipt IN ${db.among(ends.map(({ receipt }) => receipt))}`,
-        ],
-      };
-    },
-  };
+export function* folding(db: Database, oldest: (columns: SqlPart) => SqlPart): Steps<number> {
+  const [rows] = yield [oldest(SUMMED)];
+  const ends = rows as readonly SummedEnd[];
+  if (ends.length === 0) return 0;
+  const { months, counters } = foldEnds(ends);
+  const spent = [...counters].map(([counter, spent]) => ({ counter, spent }));
+  yield [
+    sql`INSERT INTO folded (balance_id, month, receipts, charged, written_off, lost)
+      SELECT balance_id, month, receipts, charged, written_off, lost
+      FROM ${db.table(months, MONTH_COLUMNS)} AS sums WHERE true ORDER BY balance_id, month
+      ON CONFLICT (balance_id, month) DO UPDATE SET receipts = folded.receipts + excluded.receipts,
+        charged = folded.charged + excluded.charged, written_off = folded.written_off + excluded.written_off,
+        lost = folded.lost + excluded.lost`,
+    sql`INSERT INTO folded_counters (counter, spent)
+      SELECT counter, spent FROM ${db.table(spent, COUNTER_COLUMNS)} AS sums WHERE true ORDER BY counter
+      ON CONFLICT (counter) DO UPDATE SET spent = folded_counters.spent + excluded.spent`,
+    sql`DELETE FROM ends WHERE receipt IN ${db.among(ends.map(({ receipt }) => receipt))}`,
+  ];
+  return ends.length;
 }
 
 const SUMMED = sql`receipt, at, balance_id, charged, written_off, lost, counters, allowances`;

@@ -68,7 +68,7 @@ export class PostgresLedgerStore extends SqlLedgerStore<PostgresDatabase> {
    * stays: when its node is closed, nothing else says that the hold was ended.
    */
   fold(before: EpochMs): Promise<number> {
-    return this.books.locked(
+    return this.books.transact(() =>
       folding(
         this.books,
         (columns) => sql`SELECT ${columns} FROM ends

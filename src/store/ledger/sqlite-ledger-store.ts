@@ -2,13 +2,11 @@ import type { Database } from "bun:sqlite";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import type { RunningSums } from "../../ledger/counter-cache.ts";
 import type { Credit, CreditClaim } from "../../ledger/credit.ts";
-import { creditEvents } from "../../ledger/credit-events.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
 import { assert } from "../../units/assert.ts";
 import { type EpochMs, HOUR_MS, systemClock } from "../../units/clock.ts";
 import { type BalanceId, firstReceiptId, type ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
-import { lowCreditOf, recording } from "../customers/events.ts";
 import { type Batch, flattened, type SqlPart, sql } from "../database/database.ts";
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
 import { exportedOrOld } from "../export/export-store.ts";
@@ -20,9 +18,9 @@ import {
   creditsOf,
   endingClaim,
   enteringCreditOf,
+  enteringDebit,
   entryOf,
-  insertEntry,
-  loggingEntry,
+  lowCreditLine,
   openClaims,
 } from "./credits.ts";
 import { forgettingFiles, type ReachedFile, reachedFiles, reachedFrom, shipping } from "./ends.ts";
@@ -44,14 +42,12 @@ import {
  * of requests arrive from the journal in batches; credits are written directly, and durably.
  */
 export class LedgerStore implements RunningSums, DebitStore {
-  private readonly statements;
   private readonly sql: SqliteDatabase;
 
   constructor(
     private readonly db: Database,
     private readonly now: () => EpochMs = systemClock.now,
   ) {
-    this.statements = prepare(db);
     this.sql = new SqliteDatabase(db);
   }
 
@@ -81,16 +77,25 @@ export class LedgerStore implements RunningSums, DebitStore {
    * backup, prevents that; then not even the log need have been synced. Writers do not wait for it.
    */
   checkpoint(): boolean {
-    const { busy, log, checkpointed } = this.statements.checkpoint.get()!;
-    return busy === 0 && log === checkpointed;
+    const [row] = this.sql.answer<{ busy: number; log: number; checkpointed: number }>(
+      sql`PRAGMA wal_checkpoint(PASSIVE)`,
+    );
+    return row!.busy === 0 && row!.log === row!.checkpointed;
   }
 
   spent(id: CounterId): NanoUsd {
-    return (this.statements.counter.get(id)?.spent ?? ZERO_USD) as NanoUsd;
+    return this.sumsOf(id).spent;
   }
 
   credited(id: BalanceId): NanoUsd {
-    return (this.statements.counter.get(balanceCounter(id))?.credited ?? ZERO_USD) as NanoUsd;
+    return this.sumsOf(balanceCounter(id)).credited;
+  }
+
+  private sumsOf(id: CounterId): { credited: NanoUsd; spent: NanoUsd } {
+    const [row] = this.sql.answer<{ credited: NanoUsd; spent: NanoUsd }>(
+      sql`SELECT credited, spent FROM counters WHERE id = ${id}`,
+    );
+    return row ?? { credited: ZERO_USD, spent: ZERO_USD };
   }
 
   /** For callers that must not go on with a balance that was just removed. */
@@ -116,24 +121,13 @@ export class LedgerStore implements RunningSums, DebitStore {
   debit(entry: Credit): Credit {
     const known = this.entry(entry.idempotencyKey);
     if (known !== null) return known;
-    const { credited, spent } = this.statements.counter.get(balanceCounter(entry.balanceId))!;
+    const before = this.sumsOf(balanceCounter(entry.balanceId));
+    const { credited, spent } = before;
     // Only a claim is on what may be spent meanwhile.
     const isCovered = entry.amount === 0 || (entry.claimed ?? 0) > 0 || credited + entry.amount >= spent;
     assert(isCovered, `${-entry.amount} taken of ${entry.balanceId}, now overspent`);
-    const [line] = this.sql.answer<{ low: NanoUsd | null }>(
-      sql`SELECT ${lowCreditOf(sql`${entry.balanceId}`)} AS low`,
-    );
-    const after = { credited: credited + entry.amount, spent };
-    const events = creditEvents(entry.balanceId, { credited, spent }, after, {
-      low: line!.low,
-      at: entry.at,
-    });
-    this.commit([
-      creditedBy(entry.balanceId, entry.amount),
-      insertEntry(entry),
-      recording(this.sql, events),
-      loggingEntry(entry),
-    ]);
+    const lines = this.sql.answer(lowCreditLine(entry.balanceId));
+    this.commit(enteringDebit(this.sql, entry, before, lines, creditedBy(entry.balanceId, entry.amount)));
     return entry;
   }
 
@@ -227,7 +221,7 @@ export class LedgerStore implements RunningSums, DebitStore {
    * were deleted; 0 when there are no more. Running sums stay as they are, because they cover everything.
    */
   fold(before: EpochMs): number {
-    return this.sql.locked(
+    return this.sql.transact(() =>
       folding(
         this.sql,
         (
@@ -251,13 +245,6 @@ interface ScannedWindow {
   readonly rows: number;
 }
 
-interface CounterRow {
-  id: string;
-  credited: number;
-  spent: number;
-  reserved: number;
-}
-
 /** At some 11 µs each, who changes a key waits for three milliseconds at most. */
 const FOLD_SLICE = 256;
 /**
@@ -271,14 +258,3 @@ const keepsLast = sql`(seq < (SELECT max(seq) FROM ends) OR NOT EXISTS (SELECT 1
 
 /** Ends are in the order of their booking, which is at most so long after their requests began. */
 const LATE_MS = HOUR_MS;
-
-function prepare(db: Database) {
-  return {
-    counter: db.query<CounterRow, [string]>(
-      "SELECT id, credited, spent, reserved FROM counters WHERE id = ?",
-    ),
-    checkpoint: db.query<{ busy: number; log: number; checkpointed: number }, []>(
-      "PRAGMA wal_checkpoint(PASSIVE)",
-    ),
-  };
-}
