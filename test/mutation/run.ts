@@ -22,7 +22,8 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --wide A,B    tests of these folders instead of the rooms' wider ones
   --budget N    seconds of near tests, and of wider ones, that a mutant gets: the quickest that come to it (60)
   --resume      keeps what an earlier run with this seed found
-  --survivors   keeps what it found killed, and tries again what survived and is still in the source
+  --survivors   keeps what it found killed, and tries again what survived and is still in the source; with --resume,
+                goes on with that
 `;
 const { values: options, positionals: names } = understood();
 const RESULTS = "dist/mutation";
@@ -71,8 +72,8 @@ async function runAll(): Promise<void> {
   const drawn = rooms.flatMap((room) => draw(room).map((mutant) => ({ room, mutant })));
   for (const { mutant } of drawn) {
     const line = known.get(keyOf(mutant));
-    if (line !== undefined && !(options.survivors && line.result === "survived"))
-      lines.set(keyOf(mutant), { ...line, mutant });
+    const isRetried = options.survivors && !options.resume && line?.result === "survived";
+    if (line !== undefined && !isRetried) lines.set(keyOf(mutant), { ...line, mutant });
   }
   console.log(`${drawn.length} mutants, ${drawn.length - lines.size} to be tried`);
   try {

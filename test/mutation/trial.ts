@@ -82,21 +82,31 @@ export class Bench {
     return (await this.broken([mutant], () => this.verdict(tests, limits))) ?? SURVIVED;
   }
 
-  /** The mutants that do not compile. One of each file is tried at a time; alone, if an error is in another file. */
+  /** The mutants that do not compile; one of each file is tried at a time. */
   async failingTypes(mutants: readonly Mutant[]): Promise<Set<Mutant>> {
-    const failing = new Set<Mutant>();
+    const failing: Mutant[] = [];
     const files = [...Map.groupBy(mutants, ({ file }) => file).values()];
-    for (let at = 0; files.some((inFile) => at < inFile.length); at += 1) {
-      const together = files.map((inFile) => inFile[at]).filter((mutant) => mutant !== undefined);
-      const errors = await this.typeErrors(together);
-      const elsewhere = errors.some((file) => !together.some((mutant) => mutant.file === file));
-      for (const mutant of together) {
-        const isAlone = elsewhere && !errors.includes(mutant.file);
-        if (errors.includes(mutant.file) || (isAlone && (await this.typeErrors([mutant])).length > 0))
-          failing.add(mutant);
-      }
-    }
-    return failing;
+    for (let at = 0; files.some((inFile) => at < inFile.length); at += 1)
+      failing.push(
+        ...(await this.failingTogether(files.map((inFile) => inFile[at]).filter((one) => one !== undefined))),
+      );
+    return new Set(failing);
+  }
+
+  /** An error in a mutant's file is its own; one elsewhere is that of a mutant which is found by halves. */
+  private async failingTogether(mutants: readonly Mutant[]): Promise<Mutant[]> {
+    if (mutants.length === 0) return [];
+    const errors = await this.typeErrors(mutants);
+    const own = mutants.filter(({ file }) => errors.includes(file));
+    const others = mutants.filter((mutant) => !own.includes(mutant));
+    if (errors.every((file) => own.some((mutant) => mutant.file === file))) return own;
+    if (own.length > 0) return [...own, ...(await this.failingTogether(others))];
+    if (others.length === 1) return others;
+    const half = Math.ceil(others.length / 2);
+    return [
+      ...(await this.failingTogether(others.slice(0, half))),
+      ...(await this.failingTogether(others.slice(half))),
+    ];
   }
 
   /** With wider tests, each in a process of its own, so that it is known which fails. */
