@@ -19,7 +19,7 @@ below ${FLOOR * 100}%. Rooms: ${ROOMS.map(({ name }) => name).join(", ")}; all, 
   --in TEXT     only of files with this in their path
   --jobs N      copies of the tree, each with one mutant at a time (1)
   --near        only the tests of the room itself and the type checker, no wider tests
-  --wide A,B    tests of these folders instead of the rooms' wider ones
+  --wide A,B    tests in these folders and files instead of the rooms' wider ones
   --budget N    seconds of near tests, and of wider ones, that a mutant gets: the quickest that come to it (60)
   --resume      keeps what an earlier run with this seed found
   --survivors   keeps what it found killed, and tries again what survived and is still in the source; with --resume,

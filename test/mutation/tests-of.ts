@@ -2,9 +2,12 @@ import { Glob } from "bun";
 import { isLong } from "../runner/batches.ts";
 import type { Reach } from "./trial.ts";
 
-export function testsIn(folders: readonly string[]): string[] {
-  return folders
-    .flatMap((folder) => [...new Glob(`${folder}/**/*.test.ts`).scanSync(".")].sort())
+/** In these folders and files. */
+export function testsIn(paths: readonly string[]): string[] {
+  return paths
+    .flatMap((path) =>
+      path.endsWith(".ts") ? [path] : [...new Glob(`${path}/**/*.test.ts`).scanSync(".")].sort(),
+    )
     .filter((test) => !isLong(test));
 }
 
