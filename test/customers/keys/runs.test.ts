@@ -119,7 +119,10 @@ describe("where a balance has all the runs that it may have", () => {
   });
 
   test("but not one that may have been used within the hour", () => {
-    expect(join("new", after(1.9), null, full(NOW))).toMatchObject({ code: "rate_limited" });
+    expect(join("new", after(1.9), null, full(NOW))).toMatchObject({
+      code: "rate_limited",
+      details: { retryAfterS: 60, shouldRetry: false, param: "x-gateway-run" },
+    });
   });
 
   test("one that it has goes on", () => {
