@@ -1,13 +1,10 @@
-import type { Price, Rates } from "../catalog/price.ts";
 import type { Budget, Key } from "../customers/keys/key.ts";
 import type { AgentRun } from "../customers/keys/runs.ts";
 import type { Tags } from "../customers/keys/tags.ts";
-import type { PromptCharge } from "../ledger/charge.ts";
-import type { Allowance, ChargeLimit } from "../ledger/reservation.ts";
+import type { Allowance } from "../ledger/reservation.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { ReceiptId } from "../units/id.ts";
-import type { NanoUsd } from "../units/usd.ts";
 import type { GenerationSettings } from "./deps.ts";
 import type { PromptCount } from "./prompt-count.ts";
 
@@ -31,21 +28,4 @@ export interface AdmissionRequest {
     GenerationSettings,
     "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm" | "sellsCredit"
   >;
-}
-
-/** What a request may cost, and what of that is held at once. */
-export interface SizedRequest {
-  readonly worst: NanoUsd;
-  readonly amount: NanoUsd;
-  /** Output tokens, of all choices together: of the worst case, and those that are held at once. */
-  readonly outputCeiling: number;
-  readonly heldOutput: number;
-  /** The most that there can be. */
-  readonly longest: number;
-  readonly most: ChargeLimit;
-  readonly prompt: PromptCharge;
-  /** Bounds every route on the plan. */
-  readonly price: Price;
-  /** The rates of the step that the prompt can reach. */
-  readonly rates: Rates;
 }

@@ -1,25 +1,18 @@
-import type { Model } from "../catalog/catalog.ts";
-import { highestPrice, type Price } from "../catalog/price.ts";
-import { withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import { type GrantAnswer, GrantClaim } from "../ledger/grants.ts";
 import type { KeyCounters } from "../ledger/key-counters.ts";
 import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
-import { answersWhole, type Candidate, ceilingAt } from "../routing/candidate.ts";
-import { chainOf, unhanded } from "../routing/handed-fallbacks.ts";
+import { answersWhole, type Candidate } from "../routing/candidate.ts";
+import { unhanded } from "../routing/handed-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
-import { type Refusal, refuse } from "../units/errors/refusal.ts";
-import { ZERO_USD } from "../units/usd.ts";
-import type { AdmissionRequest, SizedRequest } from "./admission-request.ts";
-import { reachedRates } from "./billed-tokens.ts";
+import type { Refusal } from "../units/errors/refusal.ts";
+import type { AdmissionRequest } from "./admission-request.ts";
 import type { GenerationDeps } from "./deps.ts";
-import { handedPrice } from "./handed-price.ts";
 import { Hold } from "./hold.ts";
-import type { PromptCount } from "./prompt-count.ts";
-import { type ConversationSize, textBytesOf } from "./prompt-sizes.ts";
+import { type SizedRequest, size } from "./reservation-size.ts";
 import { shortfallRefusal } from "./shortfall.ts";
 
 /** Returned when the key or its budgets have changed while the request waited: it has to be checked again. */
@@ -133,83 +126,6 @@ export interface Admitted {
 }
 
 type Outcome = Admitted | Refusal | typeof KEY_CHANGED;
-
-/** A prompt whose bound is null is held at the model's whole context, which bounds every prompt. */
-function size(admission: AdmissionRequest, promptBound: number | null, deps: AdmissionDeps): SizedRequest {
-  const { plan, request, settings } = admission;
-  const longestOne = longestAnswer(plan);
-  const named = highestCeiling(admission);
-  const ceiling = Math.min(named ?? settings.defaultMaxOutputTokens, longestOne);
-  const outputCeiling = ceiling * request.choices;
-  // Where the client named no ceiling, the answer may be as long as the model's longest.
-  const longest = named === null ? longestOne * request.choices : outputCeiling;
-  const heldOutput = heldAtOnce(outputCeiling, longest, admission, deps);
-  const widest = widestModel(plan).contextLength;
-  const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
-  const { promptRetentions: retentions, promptWithoutAudio } = request;
-  const prompt = { bound, retentions, hasAudio: promptWithoutAudio !== null };
-  const bounding = highestPrice(plan.candidates.map((candidate) => heldPrice(candidate, request, bound)));
-  const price = request.answersInAudio ? withAudioAnswer(bounding) : bounding;
-  const rates = reachedRates(price, bound);
-  const isFree = plan.tier === "open";
-  const worst = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, rates);
-  const amount = isFree || heldOutput === outputCeiling ? worst : worstCase(prompt, heldOutput, rates);
-  const mostAmount = isFree || longest === outputCeiling ? worst : worstCase(prompt, longest, rates);
-  const runs = Math.max(...plan.candidates.map((candidate) => chainOf(candidate).length));
-  const most = { amount: mostAmount, tokens: (bound + longest) * runs };
-  return { worst, amount, outputCeiling, heldOutput, longest, most, prompt, price, rates };
-}
-
-const heldPrice = (candidate: Candidate, request: GenerationRequest, bound: number): Price =>
-  candidate.handed === undefined ? candidate.price : handedPrice(candidate, request, bound);
-
-/**
- * All of the ceiling, unless the answer is seen as it is written, by kind of token, and its host can be stopped.
- * Whole answers are held whole: nobody could be charged for one that was given up in the middle.
- */
-function heldAtOnce(
-  ceiling: number,
-  longest: number,
-  { key, plan, request, settings }: AdmissionRequest,
-  deps: AdmissionDeps,
-): number {
-  if (!request.stream || request.promptUnseen || request.answersInAudio) return ceiling;
-  const { candidates } = plan;
-  if (!candidates.every(isStoppable)) return ceiling;
-  const { firstTokenMs } = settings.attempts;
-  return deps.expected.atOnce(ceiling, longest, {
-    rotationId: key.rotationId,
-    model: candidates[0]!.model.id,
-    firstTokenMs,
-  });
-}
-
-/** Its host streams, and bills nothing that it has not written by the time at which it is left. */
-const isStoppable = (candidate: Candidate): boolean =>
-  !answersWhole(candidate) && candidate.route.host.onDisconnect === "cancel";
-
-/** The longest answer, in tokens, that any model of the plan gives for one choice. */
-function longestAnswer({ candidates }: Plan): number {
-  let longest = 0;
-  for (const { model } of candidates) longest = Math.max(longest, model.maxOutputTokens);
-  return longest;
-}
-
-/** The highest output ceiling that the request names for any candidate; null: it names none. */
-function highestCeiling({ plan, request }: AdmissionRequest): number | null {
-  let highest = request.maxOutputTokens;
-  for (const candidate of plan.candidates) {
-    const named = ceilingAt(candidate, request);
-    if (named !== null) highest = Math.max(highest ?? 0, named);
-  }
-  return highest;
-}
-
-function widestModel({ candidates }: Plan): Model {
-  let widest = candidates[0]!.model;
-  for (const { model } of candidates) if (model.contextLength > widest.contextLength) widest = model;
-  return widest;
-}
 
 /**
  * Null when a limit is short; a promise, which the caller must await, when something has to be loaded first.
@@ -358,53 +274,3 @@ export function imposedCeiling(
  * refused.
  */
 const PLENTY = 4;
-
-/**
- * Whether the exact count of a prompt has to be known, because its text may not fit its model's context; null where it
- * surely fits.
- */
-export function checkContext(
-  request: GenerationRequest,
-  plan: Plan,
-  sizeOf: () => ConversationSize,
-): ContextCheck | null {
-  const model = widestModel(plan);
-  const textBytes = textBytesOf(request);
-  // Smaller prompts need no count, and the next turn will be no larger than the context either.
-  if (textBytes * REMEMBERED_SHARE <= model.contextLength) return null;
-  const size = sizeOf();
-  const doubt =
-    size.most <= model.contextLength ? "none" : size.estimate <= model.contextLength ? "small" : "large";
-  return { size, doubt, refusal: (prompt) => compareCount(request, prompt, model, size) };
-}
-
-export interface ContextCheck {
-  readonly size: ConversationSize;
-  /** Where it is small, the host can start meanwhile; where it is large, the host would be sent a long body in vain. */
-  readonly doubt: "none" | "small" | "large";
-  /** Why the prompt is refused, by its exact count; null where it fits, or cannot be counted now and is left to the host. */
-  refusal(prompt: PromptCount): Promise<Refusal | null>;
-}
-
-/** A conversation is remembered from this part of its model's context on. */
-const REMEMBERED_SHARE = 2;
-
-async function compareCount(
-  request: GenerationRequest,
-  prompt: PromptCount,
-  { id, contextLength: widest }: Model,
-  size: ConversationSize,
-): Promise<Refusal | null> {
-  const tokens = await prompt.text();
-  if (tokens === null) return null;
-  if (tokens <= widest) {
-    size.has(tokens);
-    return null;
-  }
-  // Agents know that they have to shorten a conversation by the words of Anthropic's host, and of OpenAI's.
-  return refuse(
-    "context_too_long",
-    `The prompt is too long: ${tokens} tokens > ${widest} maximum. This model's maximum context length is ${widest} tokens (${id}): shorten the prompt by ${tokens - widest} tokens, or use a model with a larger context.`,
-    { param: request.surface === "responses" ? "input" : "messages" },
-  );
-}

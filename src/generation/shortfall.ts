@@ -26,8 +26,9 @@ import {
   retryAfter,
 } from "../units/errors/refusal.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
-import type { AdmissionRequest, SizedRequest } from "./admission-request.ts";
+import type { AdmissionRequest } from "./admission-request.ts";
 import type { GenerationDeps } from "./deps.ts";
+import type { SizedRequest } from "./reservation-size.ts";
 
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */
 export function shortfallRefusal(

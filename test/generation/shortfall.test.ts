@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Price } from "../../src/catalog/price.ts";
-import type { AdmissionRequest, SizedRequest } from "../../src/generation/admission-request.ts";
+import type { AdmissionRequest } from "../../src/generation/admission-request.ts";
+import type { SizedRequest } from "../../src/generation/reservation-size.ts";
 import { rateRefusal, shortfallRefusal } from "../../src/generation/shortfall.ts";
 import type { RateShortfall, Shortfall } from "../../src/ledger/shortfall.ts";
 import { epochMs } from "../../src/units/clock.ts";

@@ -59,7 +59,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
       "    this.rates = reachedRates(this.price, 0);\n",
     ],
   }),
-  ...mutantsOf("src/generation/admission.ts", {
+  ...mutantsOf("src/generation/reservation-size.ts", {
     "a request is admitted at the price before the step": [
       "const rates = reachedRates(price, bound);",
       "const rates = reachedRates(price, 0);",
@@ -100,6 +100,8 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
       "const second = counted.worst < sized.worst ? await take(admission, counted, deps) : first;",
       "const second = first;",
     ],
+  }),
+  ...mutantsOf("src/generation/reservation-size.ts", {
     "the whole ceiling is held of every stream": [
       "if (!candidates.every(isStoppable)) return ceiling;",
       "return ceiling;",
