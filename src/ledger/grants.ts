@@ -2,6 +2,7 @@ import { type Clock, pause } from "../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
 import { boundOf, type CounterId } from "./counter.ts";
+import { type Grantable, GrantNegotiation } from "./grant-negotiation.ts";
 import { LEASE_MS } from "./membership.ts";
 
 /**
@@ -63,7 +64,7 @@ export class Grants {
     let awaited = 0;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       this.need(negotiation, amount);
-      if (!(await this.isAnswered(negotiation))) return "unanswered";
+      if (!(await this.answers(negotiation))) return "unanswered";
       if (room(counter, limit) >= amount) return "room";
       const { answer } = negotiation;
       // The counter was retired just now: request its grant again.
@@ -99,7 +100,7 @@ export class Grants {
     if (!counter.isPrefetched || room(counter, limit) >= amount * LOW_REQUESTS) return;
     const negotiation = this.negotiation(counter, limit);
     const nothingLeft = negotiation.answer !== null && negotiation.answer.free <= 0;
-    if (negotiation.lastStated > negotiation.lastAnswered || nothingLeft || this.scarce(negotiation)) return;
+    if (!negotiation.isAnswered || nothingLeft || this.scarce(negotiation)) return;
     this.state(negotiation, counter.used(), this.ahead(negotiation, amount));
   }
 
@@ -127,7 +128,7 @@ export class Grants {
       // An answer to a later statement also shows that this one has arrived.
       while (negotiation.lastAnswered < number)
         // Waiting for a new lease here would deadlock: it is renewed only after this.
-        if (!(await this.isAnswered(negotiation, this.usable))) return false;
+        if (!(await this.answers(negotiation, this.usable))) return false;
     }
     return true;
   }
@@ -140,8 +141,8 @@ export class Grants {
   retire(counter: Grantable): boolean {
     const negotiation = this.negotiations.get(counter.id);
     if (negotiation === undefined) return counter.granted === 0;
-    const { lastStated, lastAnswered, waitingAmount } = negotiation;
-    if (lastStated !== lastAnswered || waitingAmount > 0 || negotiation.retiring !== null) return false;
+    const { isAnswered, waitingAmount, retiring } = negotiation;
+    if (!isAnswered || waitingAmount > 0 || retiring !== null) return false;
     negotiation.retiring = counter.used();
     this.state(negotiation, 0, 0);
     return true;
@@ -185,8 +186,7 @@ export class Grants {
     negotiation.lastAnswered = number;
     if (negotiation.retiring !== null) {
       if (grant.retired === true) return this.retired(negotiation);
-      for (const go of [...negotiation.waiting]) go(true);
-      return;
+      return negotiation.notify();
     }
     negotiation.answer = grant;
     negotiation.counter.granted = granted;
@@ -194,9 +194,8 @@ export class Grants {
     // Others were asked only if the grant is short; otherwise all of theirs may come back.
     negotiation.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
     if (number === negotiation.lastStated && granted < negotiation.requested) this.markScarce(negotiation);
-    if (number === negotiation.lastStated && !this.scarce(negotiation) && !isOver(negotiation))
-      this.watched.delete(negotiation);
-    for (const go of [...negotiation.waiting]) go(true);
+    this.unwatch(negotiation);
+    negotiation.notify();
   }
 
   /** Called a few times a second: repeats unanswered statements, and returns what is unused of scarce counters. */
@@ -204,22 +203,17 @@ export class Grants {
     const nowMs = this.clock.elapsedMs();
     if (this.usable()) this.usableMs = nowMs;
     for (const negotiation of this.watched) {
-      const unanswered = negotiation.lastStated > negotiation.lastAnswered;
+      const { isAnswered, needed, requested, counter } = negotiation;
+      const isDue = nowMs - negotiation.statedMs > RESTATE_MS;
       if (negotiation.retiring !== null) {
         // Something was not shipped yet, or the answer was lost.
-        if (nowMs - negotiation.statedMs > RESTATE_MS) this.state(negotiation, 0, 0);
+        if (isDue) this.state(negotiation, 0, 0);
         continue;
       }
-      if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
-        this.state(
-          negotiation,
-          negotiation.needed,
-          Math.max(negotiation.requested, negotiation.counter.used()),
-        );
-      } else if (!unanswered && negotiation.waitingAmount === 0) this.returnSlack(negotiation);
+      if (!isAnswered && isDue) this.state(negotiation, needed, Math.max(requested, counter.used()));
+      else if (isAnswered && negotiation.waitingAmount === 0) this.returnSlack(negotiation);
       // Watched until the answer arrives, because the statement may be lost.
-      const isAnswered = negotiation.lastStated === negotiation.lastAnswered;
-      if (isAnswered && !this.scarce(negotiation) && !isOver(negotiation)) this.watched.delete(negotiation);
+      this.unwatch(negotiation);
     }
   }
 
@@ -236,12 +230,10 @@ export class Grants {
         negotiation.retiring === null &&
         negotiation.counter.granted === 0 &&
         negotiation.counter.used() === 0 &&
-        negotiation.lastStated === negotiation.lastAnswered &&
+        negotiation.isAnswered &&
         negotiation.waitingAmount === 0
-      ) {
-        this.watched.delete(negotiation);
-        this.negotiations.delete(negotiation.counter.id);
-      }
+      )
+        this.forget(negotiation.counter.id);
     }
   }
 
@@ -268,8 +260,8 @@ export class Grants {
   /** States what waiting requests need, unless a statement is on its way that covers this one. */
   private need(negotiation: GrantNegotiation, amount: NanoUsd): void {
     const used = negotiation.counter.used();
-    const isUnanswered = negotiation.lastStated > negotiation.lastAnswered;
-    if (isUnanswered && (negotiation.retiring !== null || negotiation.requested >= used + amount)) return;
+    const { isAnswered, retiring, requested } = negotiation;
+    if (!isAnswered && (retiring !== null || requested >= used + amount)) return;
     const needed = used + negotiation.waitingAmount;
     this.state(negotiation, needed, this.scarce(negotiation) ? needed : this.ahead(negotiation, amount));
   }
@@ -330,15 +322,12 @@ export class Grants {
     negotiation.answer = null;
     negotiation.needed = negotiation.requested = 0;
     negotiation.lastLowered = negotiation.lastStated;
-    if (waitingAmount === 0 && waiting.size === 0) {
-      this.watched.delete(negotiation);
-      this.negotiations.delete(counter.id);
-    }
-    for (const go of [...waiting]) go(true);
+    if (waitingAmount === 0 && waiting.size === 0) this.forget(counter.id);
+    negotiation.notify();
   }
 
   /** Whether the Authority answers within the length of a lease; it may be loaded or restarting. */
-  private async isAnswered(
+  private async answers(
     negotiation: GrantNegotiation,
     hasLease: () => boolean | Promise<boolean> = () => this.awaitLease(),
   ): Promise<boolean> {
@@ -364,6 +353,12 @@ export class Grants {
   private markScarce(negotiation: GrantNegotiation): void {
     negotiation.scarceUntilMs = this.clock.elapsedMs() + SCARCE_MS;
     this.watched.add(negotiation);
+  }
+
+  /** Once it is answered, and nothing is lacking. */
+  private unwatch(negotiation: GrantNegotiation): void {
+    if (negotiation.isAnswered && !this.scarce(negotiation) && !negotiation.isOver)
+      this.watched.delete(negotiation);
   }
 
   private scarce({ scarceUntilMs }: GrantNegotiation): boolean {
@@ -427,22 +422,6 @@ const WORST_FIRST: readonly GrantAnswer[] = ["unanswered", "short", "held", "roo
 /** What a request takes of a counter. */
 export type GrantRequest = [counter: Grantable, limit: NanoUsd, amount: NanoUsd];
 
-/** What ledgers can share by grants: `Counter` and `RateShare`. */
-export interface Grantable {
-  readonly id: CounterId;
-  granted: NanoUsd;
-  /** How much of the limit other ledgers have, in the latest answer. */
-  elsewhere: NanoUsd;
-  /** The part of it that may come back. */
-  openElsewhere: NanoUsd;
-  /** What is spent or held, and so must stay granted. */
-  used(): NanoUsd;
-  /** False if each request gets its own grant, so that other ledgers' grants equal their use. */
-  readonly isPrefetched: boolean;
-  /** At least `1 / aheadShare` of what is free is requested ahead of need. */
-  readonly aheadShare: number;
-}
-
 export interface GrantFigures {
   readonly counters: number;
   /** Granted of balances in this epoch, and the part that is neither spent nor held, in nano-dollars. */
@@ -450,44 +429,6 @@ export interface GrantFigures {
   readonly stranded: number;
   readonly statements: number;
   readonly recalls: number;
-}
-
-/** The state of the exchange with the Authority about one counter. */
-class GrantNegotiation {
-  /** Number of the latest statement. */
-  lastStated: number;
-  /** Number of the latest statement whose answer was applied. */
-  lastAnswered: number;
-  /** Number of the latest statement that requested less than before. */
-  lastLowered = 0;
-  /** The latest answer that was applied. */
-  answer: Grant | null = null;
-  needed = 0;
-  requested = 0;
-  /** What the latest statement gave as used. */
-  statedUse = 0;
-  statedMs = 0;
-  /** The latest inquiry that requests wait for. */
-  awaited = 0;
-  /** The latest inquiry that this ledger received, and the one that its latest statement answered. */
-  inquiry = 0;
-  statedInquiry = 0;
-  /** What was spent of a counter that is being retired; null otherwise. */
-  retiring: NanoUsd | null = null;
-  scarceUntilMs = Number.NEGATIVE_INFINITY;
-  usedAtLastCheck = -1;
-  /** What waiting requests need together. */
-  waitingAmount = 0;
-  /** Called with the next answer; bounded by the requests in flight. */
-  readonly waiting = new Set<(answered: boolean) => void>();
-
-  constructor(
-    public counter: Grantable,
-    public limit: NanoUsd,
-    statedBefore: number,
-  ) {
-    this.lastStated = this.lastAnswered = statedBefore;
-  }
 }
 
 /** Requests of the same size for which room is prefetched, and the number left at which it is prefetched again. */
@@ -514,8 +455,5 @@ const RESTATE_MS = 1_000;
 /** For this long after any ledger ran short, only what is needed is requested. */
 const SCARCE_MS = 5_000;
 const IDLE_MS = 60_000;
-
-/** More is in use than granted, because credit was taken back: the ledger waits for requests to release it. */
-const isOver = ({ counter }: GrantNegotiation): boolean => counter.used() > counter.granted;
 
 const room = (counter: Grantable, limit: NanoUsd): number => boundOf(counter, limit) - counter.used();

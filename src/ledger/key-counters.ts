@@ -5,7 +5,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Window } from "../units/window.ts";
 import { type Counter, type CounterId, tagValueOf } from "./counter.ts";
-import type { Grantable } from "./grants.ts";
+import type { Grantable } from "./grant-negotiation.ts";
 import { RateWindow } from "./limits/rate-window.ts";
 
 /** Counters that a request holds on, and their names as records write them. */

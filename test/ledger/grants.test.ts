@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { Counter, type CounterId } from "../../src/ledger/counter.ts";
-import { type GrantAnswer, type Grantable, GrantClaim, Grants } from "../../src/ledger/grants.ts";
+import type { Grantable } from "../../src/ledger/grant-negotiation.ts";
+import { type GrantAnswer, GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
