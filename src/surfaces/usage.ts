@@ -1,5 +1,6 @@
 import { type ByRetention, type CacheRetention, writesWithin } from "../catalog/price.ts";
 import { asObject } from "./json/json.ts";
+import type { WriteUsage } from "./passing/billed.ts";
 import type { Usage, UsagePart } from "./surface.ts";
 
 /**
@@ -156,6 +157,50 @@ function withCompactions(used: Usage, iterations: unknown): Usage {
   const { input, cacheRead, cacheWrite, output } = sum;
   return Math.max(input, cacheRead, cacheWrite, output) <= MAX_TOKENS ? sum : used;
 }
+
+export const writeChatUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => {
+  const prompt = input + cacheRead + cacheWrite;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: {
+      cached_tokens: cacheRead,
+      cache_write_tokens: cacheWrite > 0 ? cacheWrite : undefined,
+    },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
+};
+
+export const writeResponsesUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => {
+  const prompt = input + cacheRead + cacheWrite;
+  return {
+    input_tokens: prompt,
+    input_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: prompt + output,
+  };
+};
+
+/** Usage at the end of a stream. */
+export const writeMessagesUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => ({
+  input_tokens: input,
+  cache_creation_input_tokens: cacheWrite,
+  cache_read_input_tokens: cacheRead,
+  output_tokens: output,
+  output_tokens_details: reasoning > 0 ? { thinking_tokens: reasoning } : null,
+  server_tool_use: null,
+});
+
+/** Usage of a whole message, as a stream begins with it too. */
+export const writeMessageUsage: WriteUsage = (tokens) => ({
+  ...writeMessagesUsage(tokens),
+  cache_creation: null,
+  service_tier: null,
+  inference_geo: null,
+  speed: null,
+});
 
 /** Tokens of both. How long they are kept is known only if both report it. */
 export function plus(a: Usage, b: Usage): Usage {

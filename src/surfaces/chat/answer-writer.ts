@@ -2,12 +2,12 @@ import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
+import { writeChatUsage } from "../usage.ts";
 import type { Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId, type CollectedAnswer } from "../vocabulary/answer-writer.ts";
 import { citationOf } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { sealText } from "../vocabulary/seal.ts";
-import { writeChatUsage } from "./usage.ts";
 
 /** Chunks for a chat client. */
 export class ChatWriter extends AnswerWriter {

@@ -16,7 +16,7 @@ import {
   toRequest,
 } from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
-import { readOpenAiUsage } from "../usage.ts";
+import { readOpenAiUsage, writeChatUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { ceilingOf, faultIn, isFiltered, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
@@ -26,7 +26,6 @@ import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
 import { mayHoldForeignMarks, withoutForeignMarks } from "./passed-marks.ts";
 import { makeContentPlain } from "./plain-content.ts";
 import { synthesizeChatStream } from "./synthesize-stream.ts";
-import { writeChatUsage } from "./usage.ts";
 import { forEachWritten } from "./written.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */

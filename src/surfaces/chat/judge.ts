@@ -5,11 +5,10 @@ import { asObject, type Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { Billed } from "../surface.ts";
-import { readOpenAiUsage } from "../usage.ts";
+import { readOpenAiUsage, writeChatUsage } from "../usage.ts";
 import { brokeDown, errorIn, isCut } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { makeContentPlain } from "./plain-content.ts";
-import { writeChatUsage } from "./usage.ts";
 import { CHAT_TEXTS, forEachWrittenOf } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */

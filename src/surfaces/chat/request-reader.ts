@@ -12,7 +12,7 @@ import {
   type Turn,
   type UserPart,
 } from "../vocabulary/conversation.ts";
-import { NO_PARAMETERS, OPENAI_MEMBERS, textPart } from "../vocabulary/members.ts";
+import { NO_PARAMETERS, OPENAI_MEMBERS, refuseContent, textPart } from "../vocabulary/members.ts";
 import type { ObjectReader } from "../vocabulary/object-reader.ts";
 import { readSeal } from "../vocabulary/seal.ts";
 import { fileSource, sourceOf } from "../vocabulary/sources.ts";
@@ -151,12 +151,8 @@ function readUserPart(part: ObjectReader): UserPart[] {
     }
     case "file":
       return readFile(part);
-    case "input_audio":
-      part.cannot(null, "it takes no audio");
-      return [];
     default:
-      part.cannot("type", "the gateway does not know this kind of content");
-      return [];
+      return refuseContent(part);
   }
 }
 

@@ -155,13 +155,17 @@ export function isShort(hostReason: unknown): boolean {
   return reason === "length" || reason === "filter";
 }
 
-const REASONS: ReadonlyMap<unknown, StopReason> = new Map<string, StopReason>([
-  ["end_turn", "end"],
-  ["stop_sequence", "sequence"],
-  ["tool_use", "tools"],
-  ["max_tokens", "length"],
+export const STOP_REASONS: Readonly<Record<StopReason, string>> = {
+  end: "end_turn",
+  sequence: "stop_sequence",
+  tools: "tool_use",
+  length: "max_tokens",
+  filter: REFUSAL,
+};
+
+const REASONS: ReadonlyMap<unknown, StopReason> = new Map([
+  ...Object.entries(STOP_REASONS).map(([reason, word]) => [word, reason as StopReason] as const),
   ["model_context_window_exceeded", "length"],
-  [REFUSAL, "filter"],
 ]);
 
 /** It ended for policy reasons. */

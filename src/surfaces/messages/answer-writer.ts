@@ -2,6 +2,7 @@ import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
+import { writeMessagesUsage, writeMessageUsage } from "../usage.ts";
 import type { OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import {
   type AnswerBlock,
@@ -12,8 +13,8 @@ import {
 } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { sealText } from "../vocabulary/seal.ts";
+import { REFUSAL, STOP_REASONS } from "./answer-reader.ts";
 import { inputObject, toolId } from "./request-writer.ts";
-import { writeMessagesUsage, writeMessageUsage } from "./usage.ts";
 
 /** Events for a messages client. */
 export class MessagesWriter extends AnswerWriter {
@@ -144,20 +145,8 @@ const DELTAS: Readonly<Record<OpenBlock["kind"], readonly [type: string, member:
 const signatureOf = (seal: Seal | null, family: string): string =>
   sealText(seal ?? { family, kind: "signature", data: "" });
 
-function stopReason(reason: StopReason, refused: boolean): string {
-  switch (reason) {
-    case "tools":
-      return "tool_use";
-    case "length":
-      return "max_tokens";
-    case "sequence":
-      return "stop_sequence";
-    case "filter":
-      return "refusal";
-    case "end":
-      return refused ? "refusal" : "end_turn";
-  }
-}
+const stopReason = (reason: StopReason, refused: boolean): string =>
+  reason === "end" && refused ? REFUSAL : STOP_REASONS[reason];
 
 const messageOf = (id: string, { publicModel }: AnswerMetadata): Json => ({
   id,

@@ -6,10 +6,9 @@ import { asObject, type MutableJson } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { AnswerMetadata, Billed, Hop } from "../surface.ts";
-import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
+import { readAnthropicBeginning, readAnthropicUsage, writeMessagesUsage } from "../usage.ts";
 import { isShort, REFUSAL } from "./answer-reader.ts";
 import { hopOf, renameHop } from "./hops.ts";
-import { writeMessagesUsage } from "./usage.ts";
 import { MESSAGES_TEXTS } from "./written.ts";
 
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */

@@ -8,7 +8,7 @@ import type { BodyChanges } from "../request/body-changes.ts";
 import { lowerBudget } from "../request/lowered-budget.ts";
 import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
-import { readAnthropicUsage } from "../usage.ts";
+import { readAnthropicUsage, writeMessagesUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn, isFiltered } from "./answer-reader.ts";
 import { withCacheMarks } from "./cache-marks.ts";
@@ -16,7 +16,6 @@ import { MessagesCollector } from "./collector.ts";
 import { readWriters } from "./hops.ts";
 import { MessagesJudge } from "./judge.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
-import { writeMessagesUsage } from "./usage.ts";
 import { FALLBACKS_BETA, olderVersion } from "./version.ts";
 import { addBlock } from "./written.ts";
 

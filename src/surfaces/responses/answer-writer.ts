@@ -2,6 +2,7 @@ import type { ErrorObject } from "../../units/errors/refusal.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
 import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
+import { writeResponsesUsage } from "../usage.ts";
 import type { Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import {
   type AnswerBlock,
@@ -17,7 +18,6 @@ import { sealText } from "../vocabulary/seal.ts";
 import { callName, type NamedTool, offeredTools } from "../vocabulary/tool-names.ts";
 import { asksForSummary, summaryMark } from "./compaction.ts";
 import { wantsEncrypted } from "./request-reader.ts";
-import { writeResponsesUsage } from "./usage.ts";
 
 /** Events for a responses client, numbered from 0. */
 export class ResponsesWriter extends AnswerWriter {

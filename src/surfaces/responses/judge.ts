@@ -3,9 +3,8 @@ import type { CurrentEvent } from "../events/sse.ts";
 import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json/json.ts";
 import { encodeEvent, PassingJudge } from "../passing/judge.ts";
-import { readOpenAiUsage } from "../usage.ts";
+import { readOpenAiUsage, writeResponsesUsage } from "../usage.ts";
 import { isFiltered } from "./answer-reader.ts";
-import { writeResponsesUsage } from "./usage.ts";
 import { channelOf, isWritten, RESPONSES_TEXTS } from "./written.ts";
 
 const LAST_WORDS: ReadonlySet<unknown> = new Set([

@@ -7,14 +7,13 @@ import { withOwnBreakpoint } from "../request/breakpoint.ts";
 import { withoutAddedOwnTools } from "../request/own-tools.ts";
 import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
-import { readOpenAiUsage } from "../usage.ts";
+import { readOpenAiUsage, writeResponsesUsage } from "../usage.ts";
 import { faultIn, isFiltered } from "./answer-reader.ts";
 import { requestEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
 import { asksForSummary, SUMMARY_REQUEST, withPlainSummaries } from "./compaction.ts";
 import { ResponsesJudge } from "./judge.ts";
 import { synthesizeResponsesStream } from "./synthesize-stream.ts";
-import { writeResponsesUsage } from "./usage.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
 export const responses: Surface = {

@@ -1,5 +1,6 @@
 import type { Json } from "../json/json.ts";
 import type { CacheMark, JsonSchemaFormat, TextPart } from "./conversation.ts";
+import type { ObjectReader } from "./object-reader.ts";
 
 /** How an answer is to look, for a host; OpenAI's two languages want a name. */
 export const writeSchema = ({ name, description, schema, strict }: JsonSchemaFormat): Json => ({
@@ -14,6 +15,13 @@ export const NO_PARAMETERS = { type: "object", properties: {} } as const;
 
 /** Text that somebody said. */
 export const textPart = (text: string, cache: CacheMark = null): TextPart => ({ kind: "text", text, cache });
+
+/** Content in OpenAI's two languages that hosts of other ones cannot take. */
+export function refuseContent(part: ObjectReader): [] {
+  if (part.type === "input_audio") part.cannot(null, "it takes no audio");
+  else part.cannot("type", "the gateway does not know this kind of content");
+  return [];
+}
 
 /** Members that OpenAI's two languages spell alike. */
 export const OPENAI_MEMBERS = ["metadata", "prompt_cache_retention", "service_tier", "moderation"];
