@@ -38,9 +38,9 @@ import {
   HostFault,
   type HostReply,
   isStream,
-  type Read,
   type Transport,
 } from "./transport.ts";
+import { readOn, readWhole } from "./whole-body.ts";
 
 /** Asks one host for a first token (or for its whole answer, where that is wanted). */
 export class HostAttempt {
@@ -423,30 +423,6 @@ const REPEATED_REQUEST = 2 * 3;
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
 
 const ALL_READ: HostBytes = { next: () => null };
-
-/** Synchronous when all of it is here, as a small answer usually is with its head. */
-function readWhole(reply: HostReply, most: number): Uint8Array | HostFault | Promise<Uint8Array | HostFault> {
-  const first = reply.read();
-  if (!(first instanceof Uint8Array) || first.length > most) return readOn(reply, most, [], first);
-  const next = reply.read();
-  return next === null ? first : readOn(reply, most, [first], next);
-}
-
-async function readOn(
-  reply: HostReply,
-  most: number,
-  chunks: Uint8Array[],
-  read: Read | Promise<Read>,
-): Promise<Uint8Array | HostFault> {
-  let length = chunks[0]?.length ?? 0;
-  for (let next = await read; ; next = await reply.read()) {
-    if (next instanceof HostFault) return next;
-    if (next === null) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-    chunks.push(next);
-    length += next.length;
-    if (length > most) return new HostFault("malformed", `the answer is larger than ${most} bytes`);
-  }
-}
 
 const overloads = (outcome: HostAttemptOutcome): boolean =>
   (outcome.kind === "silent" && outcome.early !== true) ||

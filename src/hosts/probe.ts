@@ -6,6 +6,7 @@ import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { ownHeaders } from "./destination.ts";
 import type { HostAttemptDeps } from "./host-attempt.ts";
 import { HostFault, type HostReply } from "./transport.ts";
+import { readOn } from "./whole-body.ts";
 
 /**
  * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is
@@ -94,15 +95,8 @@ const MAX_PROBE_BYTES = 256 * 1024;
  * is long.
  */
 export async function readShort(reply: HostReply, first: Uint8Array = NO_BYTES): Promise<Uint8Array | null> {
-  const chunks = [first];
-  for (let length = first.length; length <= MAX_PROBE_BYTES; ) {
-    const next = await reply.read();
-    if (next === null) return Buffer.concat(chunks);
-    if (next instanceof HostFault) return null;
-    chunks.push(next);
-    length += next.length;
-  }
-  return null;
+  const body = await readOn(reply, MAX_PROBE_BYTES, [first], reply.read());
+  return body instanceof HostFault ? null : body;
 }
 
 /** OpenRouter and its like report `usage.cost` in USD. */

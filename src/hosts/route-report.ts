@@ -41,15 +41,7 @@ export function routeReports(health: Health, { models }: Catalog): RouteReport[]
 
 /** What several processes, which each learn by themselves, know together. */
 export function routesTogether(reports: Iterable<readonly RouteReport[]>): RouteReport[] {
-  const found = new Map<string, RouteReport[]>();
-  for (const routes of reports) {
-    for (const route of routes) {
-      const key = routeKey(route.host, route.model);
-      const same = found.get(key);
-      if (same === undefined) found.set(key, [route]);
-      else same.push(route);
-    }
-  }
+  const found = Map.groupBy([...reports].flat(), ({ host, model }) => routeKey(host, model));
   return [...found.values()].map((same) => ({
     host: same[0]!.host,
     model: same[0]!.model,
