@@ -8,7 +8,6 @@ import type { ReceiptId } from "../units/id.ts";
 import type { GenerationSettings } from "./deps.ts";
 import type { PromptCount } from "./prompt-count.ts";
 
-/** A request to be admitted. */
 export interface AdmissionRequest {
   readonly receipt: ReceiptId;
   readonly key: Key;
@@ -17,7 +16,6 @@ export interface AdmissionRequest {
   readonly priceList: string | null;
   /** Null: none. */
   readonly tags: Tags | null;
-  /** The run that the request belongs to. */
   readonly run?: AgentRun | null;
   readonly request: GenerationRequest;
   readonly prompt: PromptCount;

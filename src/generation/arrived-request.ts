@@ -11,7 +11,6 @@ import type { Trace } from "../units/trace-context.ts";
 import type { GenerationCall, WholeAnswer } from "./answer.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 
-/** A request as it arrived. */
 export interface ArrivedRequest {
   readonly id: ReceiptId;
   readonly at: EpochMs;

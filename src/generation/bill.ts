@@ -172,7 +172,6 @@ export function billedBy({ settlement, receipt, isHanded }: EndedRequest): Bille
   return { tokens, costUsd, more: { iterations: iterationsOf(tried, served) } };
 }
 
-/** Models that declined, in order. */
 export const declinedModels = (tries: readonly AttemptRecord[]): readonly string[] =>
   tries.filter(({ outcome }) => outcome === "declined").map(({ model }) => model);
 

@@ -38,7 +38,6 @@ export function notePrompt(size: ConversationSize, usage: Usage | null, served: 
   if (prompt !== null) size.has(prompt.input + prompt.cacheRead + prompt.cacheWrite);
 }
 
-/** An answer that is over, however it ended. */
 export interface EndedAnswer {
   readonly usage: Usage | null;
   /** What was written of it; of one whose client left, what that was given. */

@@ -37,6 +37,5 @@ export interface CountRequester {
 }
 
 export interface CountTokensDeps extends PromptCountDeps {
-  /** Why the key may not name the model. */
   nameRefusal(model: string, key: Key): Refusal | null;
 }

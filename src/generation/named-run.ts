@@ -14,7 +14,7 @@ export function namedRun(
   headers: Headers,
   { json }: Pick<GenerationRequest, "json">,
 ): NamedRun | Refusal | null {
-  const member = memberOf(json);
+  const member = asObject(json.metadata)?.[RUN_HEADER];
   const inBody = member === undefined ? null : readSpec(member);
   if (refused(inBody)) return inBody;
   const header = headers.get(RUN_HEADER);
@@ -58,6 +58,3 @@ export interface NamedRun {
   /** It stands in the body. */
   readonly isMember: boolean;
 }
-
-const memberOf = ({ metadata }: GenerationRequest["json"]): unknown =>
-  metadata === undefined ? undefined : asObject(metadata)?.[RUN_HEADER];

@@ -74,7 +74,6 @@ export class RepeatRoom {
 }
 
 export interface Remembered {
-  /** Lets go of its answer. */
   letGo(): void;
   forget(): void;
 }

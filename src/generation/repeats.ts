@@ -126,7 +126,9 @@ export class Repeats {
     surface: SurfaceName,
     call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal> | Refusal {
-    const room = this.rooms.get(balance) ?? this.newRoom(pays);
+    const room =
+      this.rooms.get(balance) ??
+      (pays ? new RepeatRoom(OF_PAYER, this.paid) : new RepeatRoom(OF_OTHER, this.unpaid));
     if (!room.enter()) return tooManyOpen();
     this.rooms.set(balance, room);
     const request: RepeatedRequest = new RepeatedRequest(body, room, {
@@ -140,10 +142,6 @@ export class Repeats {
     this.known.set(id, request);
     request.begin(this.deps.generate(surface, ofNobody(call)));
     return request.answer(call.signal, false);
-  }
-
-  private newRoom(pays: boolean): RepeatRoom {
-    return pays ? new RepeatRoom(OF_PAYER, this.paid) : new RepeatRoom(OF_OTHER, this.unpaid);
   }
 
   private endedNow(request: RepeatedRequest): void {

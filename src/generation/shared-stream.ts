@@ -134,7 +134,6 @@ class SharedStreamReader implements StreamedAnswer {
   }
 }
 
-/** The room that a stream takes in memory. */
 export interface StreamRoom {
   /** False when there is no more. */
   take(bytes: number): boolean;

@@ -196,7 +196,9 @@ class Failover {
       const at = this.next++;
       const candidate = this.candidates[at]!;
       if (this.judged.includes(candidate.model)) continue;
-      const request = this.requestFor(candidate);
+      // With what an entry of `fallbacks` changes for the candidate's model.
+      const { changes } = candidate;
+      const request = changes === undefined ? this.request : changedRequest(this.request, changes);
       const hostRequest = refused(request)
         ? request
         : hostRequestFor(request, candidate, call, pairing, call.prepared);
@@ -225,11 +227,6 @@ class Failover {
       this.crowded = true;
     }
     return false;
-  }
-
-  /** With what an entry of `fallbacks` changes for the candidate's model. */
-  private requestFor({ changes }: Candidate): GenerationRequest | Refusal {
-    return changes === undefined ? this.request : changedRequest(this.request, changes);
   }
 
   private async startInLine(

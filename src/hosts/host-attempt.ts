@@ -47,7 +47,6 @@ export class HostAttempt {
   private exchange: HostExchange | null = null;
   /** When the first token of a collected answer arrived. */
   private firstMs: number | null = null;
-  /** Status of the reply. */
   private status = 0;
   /** The models that may have a part in the answer; null: only one may. */
   private readonly chain: readonly Candidate[] | null;
@@ -76,7 +75,7 @@ export class HostAttempt {
       let reply = await this.send(false);
       // A pooled connection that the host had closed in the meantime says nothing about the host: retry once,
       // on a fresh one.
-      if (isStale(reply, limit)) reply = await this.send(true);
+      if (reply instanceof HostFault && reply.stale && !limit.over) reply = await this.send(true);
       try {
         const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
         outcome = withoutSecrets(
@@ -382,10 +381,6 @@ function withoutSecrets(outcome: HostAttemptOutcome, host: Host): HostAttemptOut
 const saysAnything = ({ tokenSeen, usage, stoppedShort }: StreamJudge): boolean =>
   tokenSeen || usage !== null || stoppedShort;
 
-const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
-  reply instanceof HostFault && reply.stale && !limit.over;
-
-/** What every host attempt uses. */
 export interface HostAttemptDeps {
   readonly transport: Transport;
   readonly destinations: Destinations;

@@ -29,14 +29,12 @@ export interface Tokens {
 
 export const NO_TOKENS: Tokens = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
 
-/** All tokens of the prompt. */
 export const promptOf = ({
   input,
   cacheRead,
   cacheWrite,
 }: Pick<Tokens, "input" | "cacheRead" | "cacheWrite">): number => input + cacheRead + cacheWrite;
 
-/** The rates at which these tokens are charged. */
 export const ratesFor = (price: Price, tokens: Tokens): Rates =>
   ratesAt(price, tokens.longestPrompt ?? promptOf(tokens));
 

@@ -204,7 +204,6 @@ export class CounterCache {
     return counter;
   }
 
-  /** The counters that count requests. */
   countingRequests({ allowances, at, run }: ReservationRequest): Counters {
     if (allowances.length === 0 && !run) return NO_COUNTERS;
     const counters = allowances.map(({ owner }) => this.counters.get(allowanceCounter(owner, at))!);

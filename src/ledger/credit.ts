@@ -95,7 +95,6 @@ export const lossKey = (claim: string): string => `${claim}:lost`;
 export const tookBack = (done: Credit | TooMuch): NanoUsd =>
   "available" in done ? ZERO_USD : ((0 - done.amount) as NanoUsd);
 
-/** The entry that a debit becomes. */
 export const debitEntry = (debit: Debit, { amount, claimed }: TakenCredit): Credit => ({
   ...debit,
   amount: (0 - amount) as NanoUsd,

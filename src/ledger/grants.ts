@@ -419,7 +419,6 @@ export class GrantClaim {
 
 const WORST_FIRST: readonly GrantAnswer[] = ["unanswered", "short", "held", "room"];
 
-/** What a request takes of a counter. */
 export type GrantRequest = [counter: Grantable, limit: NanoUsd, amount: NanoUsd];
 
 export interface GrantFigures {

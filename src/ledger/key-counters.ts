@@ -64,7 +64,6 @@ export interface BudgetCap {
   readonly value: string | undefined;
 }
 
-/** What a run has spent, and its cap as it is now. */
 export class RunCap {
   constructor(
     readonly run: AgentRun,

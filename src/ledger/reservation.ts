@@ -156,7 +156,6 @@ export interface Allowance {
   readonly limit: number;
 }
 
-/** How a reservation ended. */
 export interface ReservationEnd {
   readonly state: TerminalState;
   /** Cost of what was delivered, at the serving route's price. */

@@ -119,7 +119,6 @@ export interface Rest {
   readonly isHostRequested: boolean;
 }
 
-/** One failed attempt. */
 export interface AttemptFailure {
   /** Whose request it was. */
   readonly by: BalanceId;

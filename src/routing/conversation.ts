@@ -50,7 +50,6 @@ export const MAX_SESSION = 256;
 /** Turns that are looked at: an opening is short, and the first answer follows it. */
 const MAX_TURNS = 32;
 
-/** What is read of a request for its opening. */
 type OpeningRequest = Pick<GenerationRequest, "surface" | "body" | "outline" | "list">;
 
 function ofTurns(opened: bigint, turns: readonly unknown[], request: OpeningRequest): Opening {

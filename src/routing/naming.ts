@@ -69,7 +69,6 @@ function withoutSort(name: string, catalog: Catalog): string {
 const SORTS = { nitro: "throughput", floor: "price" } as const;
 type SortName = keyof typeof SORTS;
 
-/** The ids meant by a list. */
 export function idsMeantBy(
   names: readonly string[],
   catalog: Catalog,

@@ -85,7 +85,6 @@ export interface GenerationRequest extends RequestSize {
   }>;
 }
 
-/** Where a list is in a body. */
 interface ListSpan {
   readonly from: number;
   readonly to: number;
@@ -175,7 +174,6 @@ export interface Pairing {
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
   /** Reads a whole, unstreamed 2xx answer. */
   readReply(body: Uint8Array, request: GenerationRequest, metadata: AnswerMetadata): ReadReply;
-  /** Judges a streamed answer as it arrives. */
   openStream(request: GenerationRequest, metadata: AnswerMetadata): StreamJudge;
   /** The same where the client wants it whole. */
   openWhole(request: GenerationRequest, metadata: AnswerMetadata): WholeJudge;

@@ -108,7 +108,6 @@ class Merging {
     this.heap = new Int32Array(2 * most);
   }
 
-  /** Tokens of the bytes. */
   merge(bytes: Uint8Array, from: number, to: number): number {
     const { table, next, before, ranks } = this;
     const length = to - from;

@@ -23,14 +23,12 @@ export interface ReadWork {
 
 export type WorkDone = Count | AnswerCounts | RequestSeen | Compacted;
 
-/** The texts of one answer. */
 export interface AnswerTexts {
   readonly texts: readonly string[];
   readonly family: TokenizerFamily;
 }
 
 export interface AnswerCounts {
-  /** Tokens of each answer. */
   readonly tokens: readonly number[];
 }
 

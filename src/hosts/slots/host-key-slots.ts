@@ -121,7 +121,6 @@ export class HostKeySlots {
   }
 }
 
-/** What matters of a request for the choice of a key. */
 export interface KeyRequest {
   readonly conversation: number | null;
   /** By its name at the host. */
@@ -135,11 +134,9 @@ export interface KeyLoad {
   readonly name: string;
   readonly state: "usable" | "resting" | "retired";
   readonly inFlight: number;
-  /** When and why the host refused it. */
   readonly refused: { readonly at: number; readonly detail: string } | null;
 }
 
-/** A key for one request. */
 export class KeyLease {
   private isOpen = true;
   /** The text that the host is sent. */
@@ -166,7 +163,6 @@ export class KeyLease {
     return this.state.key;
   }
 
-  /** The host refuses the key. */
   refused(detail: string): void {
     this.keys.retire(this.state, this.text, detail);
   }
@@ -176,7 +172,6 @@ export class KeyLease {
     this.keys.rest(this.state, model, ms, this.startedMs);
   }
 
-  /** The host has accepted the key. */
   served(): void {
     this.state.served(this.request.model, this.text, this.startedMs);
   }
@@ -214,7 +209,6 @@ class KeyState {
   inFlight = 0;
   readonly requests = new RateWindow();
   readonly tokens = new RateWindow();
-  /** The text that the host refused, and when. */
   refused: { text: string; atMs: number; at: number; detail: string } | null = null;
   /** By the model's name at the host; "" for all of its models. */
   private readonly rests = new Map<string, KeyRest>();

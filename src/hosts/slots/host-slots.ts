@@ -142,7 +142,6 @@ export interface LimitedHost {
 /** Streams that one process can carry. */
 export const DEFAULT_CONCURRENT = 10_000;
 
-/** A slot at a host. */
 export interface Slot {
   /** At a host with several keys: the one that the request is sent with. */
   readonly key?: KeyLease | null;
@@ -154,7 +153,6 @@ export interface Slot {
   release(): void;
 }
 
-/** Requests that may wait for one host. */
 export const MAX_WAITING = 1_000;
 
 class HostQueue {

@@ -108,7 +108,6 @@ export interface SlotPoolMessages {
   recall(worker: number, count: number): void;
 }
 
-/** Where one worker stands. */
 interface WorkerSlots {
   /** Places, including those on the way to it or back. */
   has: number;

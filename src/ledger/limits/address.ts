@@ -71,7 +71,6 @@ const network = (address: string, bits: 48 | 64): string =>
     .map((group) => group.toString(16))
     .join(":")}::/${bits}`;
 
-/** The eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
   const hexadecimal = address.split("%")[0]!.replace(DOTTED, (_, ...bytes: string[]) => {
     const [a, b, c, d] = bytes.map(Number) as [number, number, number, number];

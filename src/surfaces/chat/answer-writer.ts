@@ -154,7 +154,6 @@ function detailOf(text: string, seal: Seal | null, index: number): Json {
     : { type: "reasoning.text", text, signature: sealText(seal), index };
 }
 
-/** A whole answer for a chat client. */
 export function writeChatAnswer(answer: CollectedAnswer, usage: Usage, metadata: AnswerMetadata): Json {
   return {
     id: answerId("chatcmpl-", answer.id),

@@ -12,7 +12,6 @@ export class CallIndexes {
   /** A call got another index than its own: its next piece may look like one of another call's. */
   hasChanged = false;
   private readonly parts = new AnswerParts();
-  /** The choices that have calls. */
   private choices: Map<unknown, ChoiceIndexes> | null = null;
 
   /** No choice has called anything. */

@@ -38,7 +38,6 @@ export const chat: Surface = {
   synthesizeStream: streamSynthesizer(faultIn, synthesizeChatStream),
 };
 
-/** Chat client, chat host. */
 export const chatToChat: Pairing = {
   hostBody,
   readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeChatUsage),

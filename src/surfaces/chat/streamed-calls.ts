@@ -8,7 +8,6 @@ import { asObject, type Json } from "../json/json.ts";
  * a call begins at an index that is new, or with a name and an id that are new there.
  */
 export class StreamedCalls {
-  /** Each call as it started. */
   private readonly calls: { readonly index: unknown; readonly id: unknown }[] = [];
   private readonly lastAt = new Map<unknown, number>();
   private readonly withId = new Map<unknown, number>();

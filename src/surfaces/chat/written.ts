@@ -70,7 +70,6 @@ function reportCall(
   report(custom?.input, channel);
 }
 
-/** The channels of one choice. */
 const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as const;
 
 /** Kinds of text of a choice, its calls among them. */

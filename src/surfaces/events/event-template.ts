@@ -11,7 +11,6 @@ import type { CurrentEvent } from "./sse.ts";
  * read. A member that means nothing to the judge and was seen to change becomes a gap, which is stepped over.
  */
 export class EventTemplate {
-  /** The text of the event that was passed. */
   readonly text: FoundText = { start: 0, end: 0, channel: 0, tokens: 0 };
   /** The event that was learnt, without what may change in it. */
   private around = NO_BYTES;

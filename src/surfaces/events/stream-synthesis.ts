@@ -28,7 +28,6 @@ export class StreamSynthesis {
     if (this.length <= MAX_SYNTHESIZED) this.add(eventText(name, data));
   }
 
-  /** An event as it stands. */
   add(event: string): void {
     this.events.push(event);
     this.length += event.length;

@@ -51,7 +51,6 @@ export const NO_BYTES: Uint8Array = new Uint8Array();
 /** Nobody reads the bytes again: their memory is free at once, and not at some later collection. */
 export const freeMemory = (bytes: Uint8Array): void => void (bytes.buffer as ArrayBuffer).transfer(0);
 
-/** The bytes with the span replaced. */
 export function replaceSpan(bytes: Uint8Array, start: number, end: number, by: Uint8Array): Uint8Array {
   const replaced = new Uint8Array(bytes.length + by.length - (end - start));
   copyInto(replaced, 0, bytes, 0, start);

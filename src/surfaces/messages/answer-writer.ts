@@ -158,7 +158,6 @@ const messageOf = (id: string, { publicModel }: AnswerMetadata): Json => ({
   stop_details: null,
 });
 
-/** A whole answer for a messages client. */
 export function writeMessagesAnswer(
   answer: CollectedAnswer,
   usage: Usage,

@@ -30,7 +30,6 @@ export const messages: Surface = {
   synthesizeStream: streamSynthesizer(faultIn, synthesizeMessagesStream),
 };
 
-/** Messages client, messages host. */
 export const messagesToMessages: Pairing = {
   hostBody,
   readReply: replyReader(

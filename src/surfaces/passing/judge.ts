@@ -249,7 +249,6 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
     edits.replace(start, end, given);
   }
 
-  /** The tail with the bill in its first event. */
   private billed(tail: Uint8Array, bill: Billed): Uint8Array {
     const event = EVENT;
     event.moveTo(tail, 0, eventEnd(tail, 0));

@@ -209,7 +209,6 @@ const CALL_EVENTS = {
   },
 } as const;
 
-/** What a request says of the items of its answer. */
 export interface ItemForm {
   readonly tools: readonly NamedTool[];
   /** The answer's text is a summary, and nothing else is wanted. */
@@ -221,7 +220,6 @@ export const itemForm = (request: Json): ItemForm => ({
   isSummary: asksForSummary(request),
 });
 
-/** A whole answer for a responses client. */
 export function writeResponsesAnswer(
   answer: CollectedAnswer,
   usage: Usage,
@@ -281,7 +279,7 @@ function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, b
     presence_penalty: request.presence_penalty ?? 0,
     previous_response_id: null,
     prompt_cache_key: request.prompt_cache_key ?? null,
-    reasoning: reasoningOf(request.reasoning),
+    reasoning: { effort: null, summary: null, ...asObject(request.reasoning) },
     safety_identifier: request.safety_identifier ?? null,
     service_tier: "default",
     store: false,
@@ -295,8 +293,6 @@ function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, b
     usage: usage ?? null,
   };
 }
-
-const reasoningOf = (reasoning: unknown): Json => ({ effort: null, summary: null, ...asObject(reasoning) });
 
 /** What a client may leave out, an answer names. */
 function toolOf(value: unknown): unknown {

@@ -40,7 +40,6 @@ export function protocolError(code: ProtocolCode, detail = ""): ProtocolError {
   return new ProtocolError(code, message, param);
 }
 
-/** An error as an event, of its lane where it has one. */
 export function errorEvent(
   why: Refusal | ProtocolError,
   streamId: string | null,
@@ -54,7 +53,6 @@ export function errorEvent(
   return spelt(why.status, errorObject(why, baseUrl), headers, streamId);
 }
 
-/** An answer over HTTP that is an error, as an event. */
 export function errorAnswerEvent({ status, headers, body }: ErrorOverHttp, streamId: string | null): string {
   const { error } = JSON.parse(Buffer.from(body).toString()) as { error: ErrorObject };
   const shown = Object.entries(headers).filter(([name]) => !OF_HTTP.has(name));

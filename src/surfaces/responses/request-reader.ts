@@ -34,7 +34,7 @@ export function readResponsesRequest(body: ObjectReader, json: Json): Conversati
   const summary = asksForSummary(json);
   return {
     turns: [
-      ...(instructions === null || instructions === "" ? [] : [systemTurn(instructions)]),
+      ...(instructions ? [{ role: "system", parts: [textPart(instructions)] } as const] : []),
       ...readInput(body),
     ],
     tools: readTools(body, json),
@@ -68,8 +68,6 @@ const INCLUDABLE = new Set<unknown>([ENCRYPTED, LOGPROBS]);
  */
 export const wantsEncrypted = ({ store, include }: Json): boolean =>
   store !== false || (Array.isArray(include) && include.includes(ENCRYPTED));
-
-const systemTurn = (text: string): Turn => ({ role: "system", parts: [textPart(text)] });
 
 /** Items of the model stand one by one; together they are one turn of it. */
 function readInput(body: ObjectReader): Turn[] {

@@ -25,7 +25,6 @@ export const responses: Surface = {
   synthesizeStream: streamSynthesizer(faultIn, synthesizeResponsesStream),
 };
 
-/** Responses client, responses host. */
 export const responsesToResponses: Pairing = {
   hostBody,
   readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeResponsesUsage),

@@ -26,7 +26,6 @@ const WRITTEN: ReadonlySet<unknown> = new Set([
   "response.mcp_call_arguments.delta",
 ]);
 
-/** The channel of a part of an item. */
 export const channelOf = (item: unknown, part: unknown): number =>
   (typeof item === "number" ? item : 0) * PARTS_OF_AN_ITEM + (typeof part === "number" ? part : 0);
 

@@ -37,7 +37,6 @@ export abstract class AnswerWriter implements AnswerEvents {
   usage(_usage: Usage): void {}
   abstract stop(reason: StopReason, sequence: string | null): void;
 
-  /** A frame, as it is sent. */
   protected frame(text: string): void {
     this.out += text;
   }

@@ -40,7 +40,6 @@ export type Turn =
   | { readonly role: "assistant"; readonly parts: readonly AssistantPart[] }
   | ToolTurn;
 
-/** What a tool answered. */
 export interface ToolTurn {
   readonly role: "tool";
   readonly callId: string;

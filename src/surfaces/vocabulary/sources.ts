@@ -26,11 +26,9 @@ function readDataUrl(url: string): { mediaType: string; data: string } | null {
   return { mediaType: head.slice(0, -";base64".length).split(";")[0]!, data: url.slice(comma + 1) };
 }
 
-const dataUrl = (mediaType: string, data: string): string => `data:${mediaType};base64,${data}`;
-
 /** Where the bytes are, or the bytes themselves, as an address. */
 export const urlOf = (source: LinkedSource | EmbeddedSource): string =>
-  source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+  source.from === "url" ? source.url : `data:${source.mediaType};base64,${source.data}`;
 
 /** A plain text needs no file; its title goes before it. */
 export const titledText = ({ text }: PlainSource, title: string | null): string =>

@@ -65,7 +65,6 @@ export class StopCutter {
   }
 }
 
-/** The stop sequences of a request whose language has them. */
 export function stopSequences({ surface, json }: Pick<GenerationRequest, "surface" | "json">): string[] {
   const stop = surface === "chat.completions" ? json.stop : json.stop_sequences;
   return (Array.isArray(stop) ? stop : [stop]).filter(

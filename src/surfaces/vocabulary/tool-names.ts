@@ -45,7 +45,6 @@ export function toolLists({ tools, input }: Json): { readonly path: string; read
 /** Items of an input that add tools; a search adds those that it found. */
 const ADDING = new Set<unknown>(["additional_tools", "tool_search_output"]);
 
-/** The tools that a request of Responses offers, by the names that a host knows them by. */
 export const offeredTools = (request: Json): NamedTool[] =>
   toolLists(request).flatMap(({ tools }) => namedTools(tools));
 
