@@ -204,7 +204,7 @@ function freeInstead(model: Model, { key }: AdmissionRequest, { catalog, health 
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
   const allows = policyAllows(key.policy);
   const isPermitted = ({ routes }: Model) =>
-    routes.some((route) => health.verifiedFree(route) && allows({ route, price: NO_PRICE }));
+    routes.some((route) => health.verifiedFree(route) && allows(route, NO_PRICE));
   const free = [model, ...catalog().models.values()].find(
     (one) => isFree(one, health) && isAllowed(one) && isPermitted(one),
   );

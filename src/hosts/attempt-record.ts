@@ -19,9 +19,9 @@ export function recordsOf(
     outcome: outcome.kind,
     ms,
     detail: detailOf(outcome),
-    ...("status" in outcome ? { status: outcome.status } : {}),
-    ...("fault" in outcome ? { fault: outcome.fault } : {}),
-    ...(outcome.kind === "declined" ? { tokens: readOf(outcome.answer).usage } : {}),
+    ...("status" in outcome ? { status: outcome.status } : null),
+    ...("fault" in outcome ? { fault: outcome.fault } : null),
+    ...(outcome.kind === "declined" ? { tokens: readOf(outcome.answer).usage } : null),
     ...(span && { span }),
   };
   return answer === null || answer.chain === null

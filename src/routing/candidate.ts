@@ -115,7 +115,7 @@ function candidatesOf(
   const candidates: Candidate[] = [];
   for (const route of model.routes) {
     const price = priceOf(route);
-    if (price !== null && allows({ route, price }))
+    if (price !== null && allows(route, price))
       candidates.push({ model, route, price, hostSurface: preferredLanguage(route, surface) });
   }
   return candidates;

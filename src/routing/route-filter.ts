@@ -9,7 +9,6 @@ import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
  */
 export interface RouteFilter {
   readonly region?: readonly string[] | null;
-  /** Ids of the only hosts. */
   readonly only?: readonly string[] | null;
   readonly ignore?: readonly string[] | null;
   /** `deny`: only hosts that are known not to collect prompts. */
@@ -33,25 +32,30 @@ interface RouteAtPrice {
 }
 
 /** `members`: those of the request's body. */
-type Meets = (priced: RouteAtPrice, filter: RouteFilter, members: readonly string[]) => boolean;
+type Meets = (
+  route: Route,
+  price: RouteAtPrice["price"],
+  filter: RouteFilter,
+  members: readonly string[],
+) => boolean;
 
 const CONDITIONS = {
-  region: ({ route: { host } }, { region }) =>
+  region: ({ host }, _, { region }) =>
     !region || (host.region !== undefined && region.includes(host.region.toLowerCase())),
-  only: ({ route }, { only }) => !only || only.includes(idOf(route)),
-  ignore: ({ route }, { ignore }) => !ignore?.includes(idOf(route)),
-  dataCollection: ({ route: { host } }, { dataCollection }) =>
+  only: (route, _, { only }) => !only || only.includes(idOf(route)),
+  ignore: (route, _, { ignore }) => !ignore?.includes(idOf(route)),
+  dataCollection: ({ host }, _, { dataCollection }) =>
     dataCollection !== "deny" || host.privacy?.collectsNothing === true || retainsNothing(host),
-  zdr: ({ route: { host } }, { zdr }) => zdr !== true || retainsNothing(host),
-  quantizations: ({ route }, { quantizations }) =>
-    !quantizations || quantizations.includes(route.quantization ?? "unknown"),
-  requireParameters: ({ route: { parameters } }, { requireParameters }, members) =>
+  zdr: ({ host }, _, { zdr }) => zdr !== true || retainsNothing(host),
+  quantizations: ({ quantization = "unknown" }, _, { quantizations }) =>
+    !quantizations || quantizations.includes(quantization),
+  requireParameters: ({ parameters }, _, { requireParameters }, members) =>
     requireParameters !== true ||
     parameters === undefined ||
     members.every((name) => UNIVERSAL.has(name) || parameters.has(name)),
-  maxPrice: ({ price }, { maxPrice }) =>
+  maxPrice: (_, price, { maxPrice }) =>
     price.input <= (maxPrice?.prompt ?? Infinity) && price.output <= (maxPrice?.completion ?? Infinity),
-  order: ({ route }, { order = [], allowFallbacks }) =>
+  order: (route, _, { order = [], allowFallbacks }) =>
     allowFallbacks !== false || order.length === 0 || order.includes(idOf(route)),
 } satisfies Record<string, Meets>;
 
@@ -108,7 +112,7 @@ function narrowed<T extends RouteAtPrice>(
 ): readonly T[] | string {
   let left = routes;
   for (const [name, meets] of conditions) {
-    left = left.filter((route) => meets(route, filter, members));
+    left = left.filter(({ route, price }) => meets(route, price, filter, members));
     if (left.length === 0) return name;
   }
   return left;
@@ -131,11 +135,15 @@ export function providerAllows<T extends RouteAtPrice>(
 }
 
 /** Whether the policy lets its key's requests go this way. */
-export function policyAllows(policy: KeyPolicy | null | undefined): (priced: RouteAtPrice) => boolean {
-  if (!policy) return () => true;
+export function policyAllows(policy: KeyPolicy | null | undefined): PolicyCheck {
+  if (!policy) return ALL;
   const filter = filterOf(policy);
-  return (priced) => OF_POLICY.every(([, meets]) => meets(priced, filter, []));
+  return (route, price) => OF_POLICY.every(([, meets]) => meets(route, price, filter, []));
 }
+
+type PolicyCheck = (route: Route, price: RouteAtPrice["price"]) => boolean;
+
+const ALL: PolicyCheck = () => true;
 
 const filterOf = ({ region, zdr = false, hosts, max_price: most }: KeyPolicy): RouteFilter => ({
   region: lower(region),
@@ -158,7 +166,7 @@ export function permittedModels(policy: KeyPolicy, models: Catalog["models"]): M
   for (const [id, model] of models) {
     const routes = model.routes.filter((route) => {
       const price = route.free ? NO_PRICE : route.price;
-      return price !== null && allows({ route, price });
+      return price !== null && allows(route, price);
     });
     if (routes.length > 0) permitted.set(id, { ...model, routes });
   }
