@@ -135,7 +135,6 @@ export class Bill {
   }
 }
 
-/** How a request that held something ended. */
 export interface RequestEnd {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
   readonly tokens: Tokens;

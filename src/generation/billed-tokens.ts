@@ -191,7 +191,6 @@ function outputOf(usage: Usage, reported: number, billed: BilledRequest): Output
 const mostOutput = ({ reasoning }: Usage, billed: BilledRequest): number =>
   ceilingOf(billed) + Math.min(reasoning, billed.model.maxOutputTokens * billed.request.choices);
 
-/** The ceiling of all choices together. */
 function ceilingOf({ request, model }: BilledRequest): number {
   const { maxOutputTokens: longest } = model;
   return Math.min(request.maxOutputTokens ?? longest, longest) * request.choices;

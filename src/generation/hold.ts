@@ -93,7 +93,6 @@ export class Hold {
     return most > 0 && !this.ledger.coversMore(this.reservation, most);
   }
 
-  /** The prompt has at most so many tokens. */
   promptHas(tokens: number): void {
     // What the host itself reports is exact.
     if (this.isPromptReported) return;

@@ -87,14 +87,12 @@ function heldAtOnce(
 const isStoppable = (candidate: Candidate): boolean =>
   !answersWhole(candidate) && candidate.route.host.onDisconnect === "cancel";
 
-/** The longest answer, in tokens, that any model of the plan gives for one choice. */
 function longestAnswer({ candidates }: Plan): number {
   let longest = 0;
   for (const { model } of candidates) longest = Math.max(longest, model.maxOutputTokens);
   return longest;
 }
 
-/** The highest output ceiling that the request names for any candidate; null: it names none. */
 function highestCeiling({ plan, request }: AdmissionRequest): number | null {
   let highest = request.maxOutputTokens;
   for (const candidate of plan.candidates) {
@@ -104,7 +102,6 @@ function highestCeiling({ plan, request }: AdmissionRequest): number | null {
   return highest;
 }
 
-/** The one with the largest context. */
 export function widestModel({ candidates }: Plan): Model {
   let widest = candidates[0]!.model;
   for (const { model } of candidates) if (model.contextLength > widest.contextLength) widest = model;

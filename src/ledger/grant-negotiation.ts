@@ -4,7 +4,6 @@ import type { CounterId } from "./counter.ts";
 
 /** The state of the exchange with the Authority about one counter. */
 export class GrantNegotiation {
-  /** Number of the latest statement. */
   lastStated: number;
   /** Number of the latest statement whose answer was applied. */
   lastAnswered: number;

@@ -104,7 +104,6 @@ export class Grants {
     this.state(negotiation, counter.used(), this.ahead(negotiation, amount));
   }
 
-  /** Gives back what is not in use. */
   giveBack(counter: Grantable, limit: NanoUsd): void {
     if (counter.used() < counter.granted) this.returnSlack(this.negotiation(counter, limit));
   }

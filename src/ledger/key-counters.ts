@@ -44,18 +44,15 @@ export class MoneyCounters {
     return true;
   }
 
-  /** The same, with other budgets. */
   with(budgets: readonly Budget[], caps: readonly BudgetCap[]): MoneyCounters {
     return new MoneyCounters(this.balance, this.day, this.month, budgets, caps, this.run);
   }
 
-  /** The same, for requests of a run. */
   of(run: RunCap): MoneyCounters {
     return new MoneyCounters(this.balance, this.day, this.month, this.budgets, this.caps, run);
   }
 }
 
-/** A budget's counter in a window, and what limits it there. */
 export interface BudgetCap {
   readonly budget: Budget;
   readonly counter: Counter;

@@ -344,7 +344,6 @@ export class Ledger {
     return { short: spent + held - credited, held };
   }
 
-  /** A balance as its owner sees it. */
   async balance(id: BalanceId): Promise<BalanceView> {
     const book = await this.counters.loadBalance(id);
     const { credited, counter } = book;
@@ -450,7 +449,6 @@ export interface Journal {
   withdraw(sequence: number): boolean;
 }
 
-/** Keys and what they draw from. */
 export interface KeyHolders {
   /** The holder now; null if the key may not spend, undefined if that has to be read first. */
   current(key: Pick<Key, "id" | "hash">, at: EpochMs): Holder | null | undefined;

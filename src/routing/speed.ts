@@ -73,7 +73,6 @@ export class Speed {
   }
 }
 
-/** How a relayed stream ended, as routing sees it. */
 export interface StreamEnd {
   readonly kind: "complete" | "host_failed" | "cut" | "client_left" | "out_of_credit";
   /** Output tokens after the first piece. */

@@ -172,7 +172,6 @@ export interface Pairing {
    * What to send; a refusal says which field the host's language cannot express. Usage is always requested.
    */
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
-  /** Reads a whole, unstreamed 2xx answer. */
   readReply(body: Uint8Array, request: GenerationRequest, metadata: AnswerMetadata): ReadReply;
   openStream(request: GenerationRequest, metadata: AnswerMetadata): StreamJudge;
   /** The same where the client wants it whole. */

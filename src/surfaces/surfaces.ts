@@ -9,7 +9,6 @@ import { ResponsesJudge } from "./responses/judge.ts";
 import { responses, responsesToResponses } from "./responses/responses.ts";
 import type { Pairing, Surface } from "./surface.ts";
 
-/** The three languages, by name. */
 export const SURFACES: Readonly<Record<SurfaceName, Surface>> = {
   "chat.completions": chat,
   responses,
@@ -42,5 +41,4 @@ export const BROKEN_OFF: Readonly<Record<SurfaceName, (error: ErrorObject) => Ui
   messages: (error) => new MessagesJudge("", null).fail(error, null),
 };
 
-/** How a client of one language is served by a host of another. */
 export const pairing = (client: SurfaceName, host: SurfaceName): Pairing => PAIRINGS[client][host];

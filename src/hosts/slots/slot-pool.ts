@@ -32,7 +32,6 @@ export class SlotPool {
     if (this.tallies.delete(worker)) this.settle(null);
   }
 
-  /** No worker has a slot or wants one. */
   get idle(): boolean {
     return [...this.tallies.values()].every(({ has, lacks }) => has === 0 && lacks === 0);
   }

@@ -36,7 +36,6 @@ export class CountAllowance {
   }
 }
 
-/** Whose prompt is counted. */
 export interface CountPayer extends Unpaid {
   readonly hasCredit: boolean;
 }

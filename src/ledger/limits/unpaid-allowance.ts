@@ -96,7 +96,6 @@ export class UnpaidRequests {
   }
 }
 
-/** What there is to do for a request. */
 export interface UnpaidRequest {
   /** Length of its body. */
   readonly bytes: number;

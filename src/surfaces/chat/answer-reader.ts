@@ -252,7 +252,6 @@ function sealOf(detail: Json, family: string): Seal | null {
     : null;
 }
 
-/** Why a whole answer is none; null when it is one. */
 export function faultIn(json: Json): HostError | null {
   const { error, choices } = json;
   if (error !== undefined && error !== null) return errorOf(json, "an error without a message");

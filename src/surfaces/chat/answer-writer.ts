@@ -9,7 +9,6 @@ import { citationOf } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { sealText } from "../vocabulary/seal.ts";
 
-/** Chunks for a chat client. */
 export class ChatWriter extends AnswerWriter {
   private head = "";
   /** The frame of a chunk, up to its delta. */

@@ -14,7 +14,6 @@ export class CallIndexes {
   private readonly parts = new AnswerParts();
   private choices: Map<unknown, ChoiceIndexes> | null = null;
 
-  /** No choice has called anything. */
   get isEmpty(): boolean {
     return this.choices === null;
   }

@@ -24,7 +24,6 @@ import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
 import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { fitMessages } from "./host-messages.ts";
 
-/** The same request for a host that speaks Chat Completions. */
 export function writeChatRequest(
   conversation: Conversation,
   report: TranslationReport,

@@ -171,7 +171,6 @@ const REASONS: ReadonlyMap<unknown, StopReason> = new Map([
 /** It ended for policy reasons. */
 export const isFiltered = ({ stop_reason: reason }: Json): boolean => reason === REFUSAL;
 
-/** Why a whole answer is none; null when it is one. */
 export function faultIn(json: Json): HostError | null {
   if (json.type === "error" || asObject(json.error) !== null)
     return errorOf(json, "an error without a message");

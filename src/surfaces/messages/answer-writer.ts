@@ -16,7 +16,6 @@ import { sealText } from "../vocabulary/seal.ts";
 import { REFUSAL, STOP_REASONS } from "./answer-reader.ts";
 import { inputObject, toolId } from "./request-writer.ts";
 
-/** Events for a messages client. */
 export class MessagesWriter extends AnswerWriter {
   private index = -1;
   private block: OpenBlock | null = null;

@@ -22,7 +22,6 @@ import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { writeFile, writeImage } from "./documents.ts";
 import { withinLimits } from "./schema-limits.ts";
 
-/** The same request for a host that speaks Messages. */
 export function writeMessagesRequest(
   conversation: Conversation,
   report: TranslationReport,

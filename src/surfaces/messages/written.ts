@@ -16,7 +16,6 @@ export const MESSAGES_TEXTS: TextEvents = {
   number: null,
 };
 
-/** Adds what the model wrote in a block of a whole message. */
 export function addBlock(texts: string[], block: Record<string, unknown> | null): void {
   if (block === null) return;
   for (const text of [block.text, block.thinking, block.name]) addText(texts, text);

@@ -6,7 +6,6 @@ import { type Json, type MutableJson, parseObject } from "../json/json.ts";
 import type { AnswerMetadata, HostError, Pairing, Usage, Writers } from "../surface.ts";
 import { billedJson, type WriteUsage } from "./billed.ts";
 
-/** Null for what is no JSON object. */
 export const parseReply = (body: Uint8Array): Record<string, unknown> | null =>
   parseObject(textOf(body, 0, body.length));
 

@@ -38,7 +38,6 @@ function standsInInlineTools(json: Json): string | null {
   return null;
 }
 
-/** Members of the whole request. */
 function standsInWhole(json: Json, mayNamePrompt: boolean): string | null {
   if (mayNamePrompt && isPresent(json.prompt)) return "prompt";
   // Anthropic bills a profile of the operator's account, or the account itself.

@@ -232,7 +232,6 @@ function reasonOf(response: Json, called: boolean): StopReason {
 export const isFiltered = (response: Json | null): boolean =>
   response?.status === "incomplete" && asObject(response.incomplete_details)?.reason === "content_filter";
 
-/** Why a whole answer is none; null when it is one. */
 export function faultIn(json: Json): HostError | null {
   if (json.status === "failed" || (json.error !== undefined && json.error !== null))
     return errorOf(json, "the response failed");

@@ -69,7 +69,6 @@ interface LaneState {
   responseId: string | null;
 }
 
-/** A conversation that a turn goes on with. */
 export interface Continuation {
   readonly bytes: number;
   /** Null once it was forgotten for want of memory, which may happen during the turn. */

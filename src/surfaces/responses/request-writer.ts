@@ -23,7 +23,6 @@ import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../vocabulary/stop-cutter.ts
 import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
 
-/** The same request for a host that speaks Responses. */
 export function writeResponsesRequest(
   conversation: Conversation,
   report: TranslationReport,

@@ -185,7 +185,6 @@ function kindOf(part: MarkedPart, role: Turn["role"]): MarkPosition["kind"] {
   return role === "assistant" ? "text" : "prompt";
 }
 
-/** Whether a host takes a mark there. */
 function carries({ kind, role }: MarkPosition, { host, target }: TranslationReport): boolean {
   if (host === "messages") return kind !== "nothing" && !(kind === "prompt" && role === "tool");
   const style = markStyle(host, target);

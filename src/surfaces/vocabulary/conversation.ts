@@ -133,7 +133,6 @@ export interface ToolCallPart {
 export type CacheMark = MarkRetention | null;
 export type MarkRetention = "5m" | "30m" | "1h" | "12h";
 
-/** OpenAI's `prompt_cache_options`. */
 export interface CacheOptions {
   /** `explicit`: nothing but what is marked is to be cached. Null leaves it to the host, which also caches the newest message. */
   readonly mode: "implicit" | "explicit" | null;

@@ -13,7 +13,6 @@ export const writeSchema = ({ name, description, schema, strict }: JsonSchemaFor
 /** The parameters of a function without any. */
 export const NO_PARAMETERS = { type: "object", properties: {} } as const;
 
-/** Text that somebody said. */
 export const textPart = (text: string, cache: CacheMark = null): TextPart => ({ kind: "text", text, cache });
 
 /** Content in OpenAI's two languages that hosts of other ones cannot take. */
