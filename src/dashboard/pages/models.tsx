@@ -60,7 +60,7 @@ export function Models() {
   );
 }
 
-const ROWS = 100;
+const ROWS = 50;
 
 type SortBy = (sort: string) => { readonly isBy: boolean; readonly onSort: () => void };
 
