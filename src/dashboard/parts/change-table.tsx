@@ -68,9 +68,12 @@ const Fields = ({ of: { before, after } }: { of: ChangeAnswer }) => (
   <>
     {[...new Set([...Object.keys(before), ...Object.keys(after)])].map((name) => (
       <div key={name} class="small">
-        <span class="soft">{words(name)}:</span> {name in before && <Value of={before[name]} />}
-        {name in before && " → "}
-        {name in after ? <Value of={after[name]} /> : "–"}
+        <span class="soft">{words(name)}:</span>{" "}
+        <span>
+          {name in before && <Value of={before[name]} />}
+          {name in before && " → "}
+          {name in after ? <Value of={after[name]} /> : "–"}
+        </span>
       </div>
     ))}
   </>
