@@ -103,13 +103,13 @@ export interface Bar {
 /** As many colours as the style sheet has. */
 export const MAX_SERIES = 6;
 
-/** Bars whose time is written beneath them: the first, the last, and some evenly between. */
+/** Bars whose time is written beneath them: the last, and some before it, each as far from the next. */
 function ticksOf(bars: number): number[] {
-  const gaps = Math.max(Math.min(TICKS, bars) - 1, 1);
-  return Array.from({ length: Math.min(TICKS, bars) }, (_, tick) => Math.round((tick * (bars - 1)) / gaps));
+  const step = Math.max(1, Math.ceil((bars - 1) / (MAX_TICKS - 1)));
+  return [...Array(bars).keys()].filter((index) => (bars - 1 - index) % step === 0);
 }
 
-const TICKS = 5;
+const MAX_TICKS = 5;
 
 const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 

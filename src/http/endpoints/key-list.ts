@@ -24,7 +24,7 @@ export async function keysPage(balances: readonly BalanceId[], query: KeysQuery,
   const { limit, before, search, state, sort } = query;
   const filter = { search, state, ids: query.ids?.split(",") ?? null };
   const period = query.period ?? (sort === null ? null : "month");
-  const use = period === null ? undefined : await useOf(balances, period, deps);
+  const use = period === null ? undefined : await useOf(balances, period, before !== null, deps);
   if (sort === null) {
     const keys = await deps.keyDeps.store.keysOf(balances, limit + 1, before as KeyId | null, filter);
     return pageOfKeys(keys, limit, deps, use);
@@ -74,14 +74,19 @@ const useView = (use: ReadonlyMap<KeyId, KeyActivity> | null, id: KeyId) => {
 };
 
 /** Null while too many reports are computed. */
-async function useOf(balances: readonly BalanceId[], name: Period, { books, keyDeps }: HttpDeps) {
+async function useOf(
+  balances: readonly BalanceId[],
+  name: Period,
+  isNext: boolean,
+  { books, keyDeps }: HttpDeps,
+) {
   const now = keyDeps.clock.now();
   const { since, until } = periodAt(now, name);
   const usedSince = periodAt(now, "month").since;
   const uses = new Map<KeyId, KeyActivity>();
   // One after the other: a balance has few reports at once.
   for (const balanceId of balances) {
-    const some = await books.keyActivity({ balanceId, since, until, usedSince });
+    const some = await books.keyActivity({ balanceId, since, until, usedSince }, isNext);
     if (some === null) return null;
     for (const one of some) uses.set(one.keyId, one);
   }

@@ -91,9 +91,9 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       await books.catchUp();
       return usage.sums(of);
     },
-    async keyActivity(of) {
+    async keyActivity(of, isNext) {
       await books.catchUp();
-      return usage.keyActivity(of);
+      return usage.keyActivity(of, isNext);
     },
     async spending(of) {
       await books.catchUp();

@@ -141,9 +141,9 @@ function readsOf(
       await booked();
       return usage.sums(of);
     },
-    async keyActivity(of) {
+    async keyActivity(of, isNext) {
       await booked();
-      return usage.keyActivity(of);
+      return usage.keyActivity(of, isNext);
     },
     async spending(of) {
       await booked();

@@ -61,7 +61,7 @@ export interface Bookkeeping extends SqlStores, ReceiptReader, UnbookedReceipts,
   /** By open requests at this moment. Read it before what is spent: see `FleetHolds`. */
   held(id: CounterId): Promise<HeldAmount>;
   usage(of: UsageScope): Promise<UsageSums | null>;
-  keyActivity(of: KeyActivityScope): Promise<readonly KeyActivity[] | null>;
+  keyActivity(of: KeyActivityScope, isNext: boolean): Promise<readonly KeyActivity[] | null>;
   spending(of: SpendingScope): Promise<Spending | null>;
   /**
    * Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at

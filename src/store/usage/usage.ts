@@ -13,6 +13,7 @@ export class UsageReader {
   private thread: Worker | null = null;
   private readonly waiting = new Map<number, PendingUsage>();
   private nextId = 0;
+  private latestList: { of: KeyActivityScope; activity: readonly KeyActivity[] } | null = null;
 
   /** `path` of the SQLite file, or the address of a PostgreSQL. */
   constructor(
@@ -30,9 +31,16 @@ export class UsageReader {
     return this.query<Spending>({ kind: "spending", of });
   }
 
-  /** What the keys of a balance were charged, and when they were last used. Null as above. */
-  keyActivity(of: KeyActivityScope): Promise<readonly KeyActivity[] | null> {
-    return this.query<readonly KeyActivity[]>({ kind: "keys", of });
+  /**
+   * What the keys of a balance were charged, and when they were last used. Null as above. `isNext`: for a further page of a
+   * list, whose order stays as it was if no other list was read since.
+   */
+  async keyActivity(of: KeyActivityScope, isNext: boolean): Promise<readonly KeyActivity[] | null> {
+    const { latestList: latest } = this;
+    if (isNext && latest !== null && Bun.deepEquals(latest.of, of)) return latest.activity;
+    const activity = await this.query<readonly KeyActivity[]>({ kind: "keys", of });
+    if (activity !== null) this.latestList = { of, activity };
+    return activity;
   }
 
   private query<T extends UsageResult>(query: UsageQuery): Promise<T | null> {
