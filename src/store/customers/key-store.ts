@@ -5,7 +5,6 @@ import {
   type BalanceWithBudgets,
   type BudgetDrop,
   type BudgetPut,
-  BY_GATEWAY,
   type ChangedKey,
   type InUseHere,
   type KeyDecision,
@@ -18,17 +17,10 @@ import {
   type Suspended,
   type SuspensionRecord,
 } from "../../customers/keys/key-store.ts";
-import {
-  NO_OTHERS,
-  type RunChange,
-  type RunDecision,
-  type RunRevision,
-  type StoredRun,
-} from "../../customers/keys/run.ts";
+import type { RunChange, RunDecision, RunRevision, StoredRun } from "../../customers/keys/run.ts";
 import { assert } from "../../units/assert.ts";
 import { type Clock, type EpochMs, isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
-import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { WebhookEventKind } from "../../units/event-kinds.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
@@ -61,15 +53,9 @@ import {
   revokedFromRow,
   rowOf,
 } from "./key-rows.ts";
-import {
-  loggingBalance,
-  loggingBudget,
-  loggingKey,
-  loggingNewKey,
-  loggingRun,
-  loggingSuspension,
-} from "./logged-fields.ts";
-import { insertingRun, leavingRoom, otherRuns, updatingRun, versionedRun } from "./run-rows.ts";
+import { loggingBalance, loggingBudget, loggingKey, loggingNewKey, loggingRun } from "./logged-fields.ts";
+import { changeRun, updatingRun, versionedRun } from "./runs.ts";
+import { suspend, suspensionsOf } from "./suspensions.ts";
 import { removeUnusedKeys } from "./unused-keys.ts";
 
 /**
@@ -264,37 +250,13 @@ export class SqlKeyStore implements KeyStore {
     return (await versionedRun(this.db, balance, name))?.run ?? null;
   }
 
-  async changeRun(
+  changeRun(
     balance: BalanceId,
     name: string,
     most: number,
     decide: RunDecision,
   ): Promise<RunChange | Refusal> {
-    const seen = await this.run(balance, name);
-    // One that is used as it is, as nearly always, waits for nobody.
-    const unchanged = seen === null ? null : decide(seen, NO_OTHERS);
-    if (unchanged !== null && (refused(unchanged) || !unchanged.isWritten)) return unchanged;
-    return this.db.change<RunChange | Refusal>(`${balance}/${name}`, async () => {
-      // The run's own row, and not its balance's: a fleet starts hundreds at once. If two start the same run, one
-      // finds it there when it is decided again; and as many more than the most may start as commit in one moment.
-      const known = await versionedRun(this.db, balance, name);
-      const decided = decide(
-        known?.run ?? null,
-        known === null ? await otherRuns(this.db, balance, most) : NO_OTHERS,
-      );
-      if (refused(decided) || !decided.isWritten) return { result: decided };
-      const { run, ends, hasNewLimits } = decided;
-      return {
-        result: decided,
-        statements: [
-          ...(ends === null ? [] : [sql`DELETE FROM runs WHERE balance_id = ${balance} AND name = ${ends}`]),
-          known === null ? insertingRun(balance, run) : updatingRun(balance, run, known.version),
-          // There was room for one more.
-          known === null && ends === null ? leavingRoom(balance, run, most) : null,
-        ],
-        changes: hasNewLimits ? [changeOfRun(balance, run)] : [],
-      };
-    });
+    return changeRun(this.db, balance, name, most, decide);
   }
 
   reviseRun(balance: BalanceId, name: string, decide: RunRevision): Promise<StoredRun | Refusal> {
@@ -316,38 +278,11 @@ export class SqlKeyStore implements KeyStore {
   }
 
   suspend(suspension: SuspensionRecord): Promise<Suspended | null> {
-    const { subject, reason, lifted, at, by, note } = suspension;
-    return this.db.change<Suspended | null>(subject, async () => {
-      const accounts = await this.db
-        .read<VersionedRow>`SELECT id, version FROM accounts WHERE id = ${subject}`;
-      const balances = await this.db
-        .read<VersionedRow>`SELECT id, version FROM balances WHERE id = ${subject}`;
-      if (accounts.length + balances.length === 0) return { result: null };
-      const before = gravest(await this.reasons(subject));
-      const suspended = gravest(await this.reasonsAfter(suspension));
-      const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
-      const rows = await this.db.read<{ id: BalanceId }>`
-        SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
-      const ids = rows.map(({ id }) => id);
-      return {
-        result: { balances: ids, suspended },
-        statements: [
-          accounts.map((row) => touch("accounts", row)),
-          balances.map((row) => touch("balances", row)),
-          reason === null
-            ? sql`DELETE FROM suspension_reasons WHERE subject = ${subject}
-                AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${standing}`
-            : sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
-                ON CONFLICT DO NOTHING`,
-          sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`,
-          sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`,
-          sql`INSERT INTO suspensions (at, subject, reason, lifted, by_whom, note)
-            VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`,
-          loggingSuspension(suspension, balances.length > 0, { before, after: suspended }),
-        ],
-        changes: ids.map(changeOfBalance),
-      };
-    });
+    return suspend(this.db, suspension);
+  }
+
+  suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
+    return suspensionsOf(this.db, subject, limit);
   }
 
   secretsSaved(balance: BalanceId, at: EpochMs): Promise<EpochMs> {
@@ -386,29 +321,6 @@ export class SqlKeyStore implements KeyStore {
         changes: [changeOfBalance(id)],
       };
     });
-  }
-
-  async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
-    return this.db.read<SuspensionRecord>`
-      SELECT subject, reason, lifted, at, by_whom AS by, note FROM suspensions
-      WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
-  }
-
-  private async reasons(subject: string): Promise<SuspensionReason[]> {
-    const rows = await this.db.read<{ reason: SuspensionReason }>`
-      SELECT reason FROM suspension_reasons WHERE subject = ${subject}`;
-    return rows.map(({ reason }) => reason);
-  }
-
-  /** The reasons that stand once this suspension, or lifting, is recorded. */
-  private async reasonsAfter({ subject, reason, lifted, by }: SuspensionRecord): Promise<SuspensionReason[]> {
-    const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
-    const rows = await this.db.read<{ reason: SuspensionReason; stands: boolean | 0 | 1 }>`
-      SELECT reason, ${standing} AS stands FROM suspension_reasons WHERE subject = ${subject}`;
-    if (reason !== null) return [...rows.map((row) => row.reason), reason];
-    return rows.flatMap((row) =>
-      row.stands || (lifted !== null && row.reason !== lifted) ? [row.reason] : [],
-    );
   }
 
   private async presentKey(id: KeyId): Promise<Key> {
@@ -498,19 +410,6 @@ function changedKeyEvents(before: Key, { key, successor, ended }: ChangedKey, at
 }
 
 const insertKey = (key: Key): CommitStatement => changesOne(sql`INSERT INTO keys ${inserted(rowOf(key))}`);
-
-/** Shows the gravest of several reasons. */
-const gravest = (reasons: readonly SuspensionReason[]): SuspensionReason | null =>
-  GRAVEST.find((reason) => reasons.includes(reason)) ?? null;
-
-const GRAVEST: readonly SuspensionReason[] = ["sanctions", "chargeback", "acceptable_use"];
-
-/** Whether an operator's last word on this reason was to suspend for it. */
-const byOperator = (subject: string): SqlPart => sql`coalesce((
-  SELECT s.reason IS NOT NULL FROM suspensions s
-  WHERE s.subject = ${subject} AND s.by_whom <> ${BY_GATEWAY}
-    AND coalesce(s.reason, s.lifted, suspension_reasons.reason) = suspension_reasons.reason
-  ORDER BY s.seq DESC LIMIT 1), false)`;
 
 const BALANCES = sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
 

@@ -18,7 +18,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/payments/rails/x402/x402.ts", {
     "one that was not needed is not watched": [
-      'state: "unused", reason, nextPollAt: this.later() }',
+      'state: "unused", reason, nextPollAt: this.underWay.later() }',
       'state: "unused", reason, nextPollAt: null }',
     ],
     "an authorization that is known is a new payment": [
@@ -32,7 +32,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       "  if (head.time >= endS) {",
     ],
   }),
-  ...mutantsOf("src/payments/rails/x402/x402.ts", {
+  ...mutantsOf("src/payments/rails/x402/transfers.ts", {
     "a node that is behind is believed that a transfer was never made": [
       "(await chain.unusedAt(order.authorization, head.finalized))",
       "true",
@@ -49,13 +49,15 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
       "return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost);",
       "return sent.includes(transaction) || settler.hasSent(sender, isAnswerLost && false);",
     ],
-    "a gateway waits for a payment that another one has seen end": [
-      "for (const id of [...this.underWay.values()]) this.note(",
-      "for (const id of []) this.note(",
-    ],
     "what a reorganisation undid is taken back under another key each time": [
       'const idempotencyKey = paymentKey(id, "reorg");',
       'const idempotencyKey = paymentKey(id, "reorg") + this.deps.clock.elapsedMs();',
+    ],
+  }),
+  ...mutantsOf("src/payments/rails/x402/under-way.ts", {
+    "a gateway waits for a payment that another one has seen end": [
+      "for (const id of [...this.ids.values()]) this.note(",
+      "for (const id of []) this.note(",
     ],
   }),
 ];
