@@ -1,12 +1,10 @@
-import type { BytesTaken } from "../ledger/limits/unpaid-allowance.ts";
-import type { Release } from "../units/byte-budget.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { declaredLength, readBody } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
 import { type Identity, whoSends } from "./identity.ts";
-import { senderOf } from "./sender.ts";
+import { type BodyRoom, takeRoom } from "./sender.ts";
 import { inTime, MIN_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";
 import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
@@ -36,8 +34,6 @@ export function readSenderBody(
 
 /** Bodies up to this size are not counted; the number of connections bounds them. */
 export const SMALL_BYTES = 65_536;
-/** That a larger one waits for room. */
-export const ROOM_WAIT_MS = 10_000;
 /** A larger one may take minutes, and others may want its room by then. */
 const READ_AT_ONCE_BYTES = 2_097_152;
 /** Shorter than the time that others wait for room. */
@@ -52,7 +48,7 @@ async function readLarge(
 ): Promise<Uint8Array | Refusal> {
   const identity = await permittedSender(exchange, sender, deps);
   if (refused(identity)) return identity;
-  const room = await takeRoom(identity, length, exchange, deps);
+  const room = await roomFor(identity, length, exchange, deps);
   if (refused(room)) return room;
   const body = await readTimed(length, room, exchange, deps);
   if (!refused(body)) room.read?.were(body.length);
@@ -74,16 +70,16 @@ async function readPacked(
   const identity = await permittedSender(exchange, sender, deps);
   if (refused(identity)) return unread(identity);
   let packed: Uint8Array | Refusal;
-  let room: BodyReservation | Refusal;
+  let room: BodyRoom | Refusal;
   if (length <= SMALL_BYTES) {
     packed = await readBody(exchange.request, bodyBytes);
     if (refused(packed)) return packed;
     const small = await unpacked(packed, coding, Math.min(SMALL_BYTES, bodyBytes));
     if (small !== null) return small;
-    room = await takeRoom(identity, bodyBytes, exchange, deps);
+    room = await roomFor(identity, bodyBytes, exchange, deps);
     if (refused(room)) return room;
   } else {
-    room = await takeRoom(identity, length + bodyBytes, exchange, deps);
+    room = await roomFor(identity, length + bodyBytes, exchange, deps);
     if (refused(room)) return room;
     packed = await readTimed(length, room, exchange, deps);
     if (refused(packed)) return packed;
@@ -109,30 +105,24 @@ async function permittedSender(
   return tooOften === null ? identity : unread(tooOften);
 }
 
-async function takeRoom(
+/** The exchange keeps it until its answer has started. */
+async function roomFor(
   identity: Identity,
   length: number,
   exchange: HttpExchange,
   deps: HttpDeps,
-): Promise<BodyReservation | Refusal> {
-  const sender = await senderOf(identity, length, () => clientBlocks(exchange, deps), deps);
-  if (refused(sender)) return unread(sender);
-  const release = await deps.bodies.prompts.take(sender, length, ROOM_WAIT_MS, exchange.request.signal);
-  if (release === null) return noRoom();
-  exchange.keepRoom(release);
-  exchange.isUnpaid = !sender.pays;
-  return { release, pays: sender.pays, read: sender.read };
-}
-
-interface BodyReservation {
-  readonly release: Release;
-  readonly pays: boolean;
-  readonly read: BytesTaken | null;
+): Promise<BodyRoom | Refusal> {
+  const { signal } = exchange.request;
+  const room = await takeRoom(identity, length, { blocks: () => clientBlocks(exchange, deps), signal }, deps);
+  if (refused(room)) return unread(room);
+  exchange.keepRoom(room.release);
+  exchange.isUnpaid = !room.pays;
+  return room;
 }
 
 const readTimed = (
   length: number,
-  { pays }: BodyReservation,
+  { pays }: BodyRoom,
   { request }: HttpExchange,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> =>
@@ -179,15 +169,6 @@ async function readAtPace(
 
 const unread = ({ code, message, details }: Refusal): Refusal =>
   refuse(code, message, { ...details, bodyUnread: true });
-
-const RETRY_S = 5;
-
-const noRoom = (): Refusal =>
-  refuse(
-    "model_unavailable",
-    `The gateway holds as many large request bodies as it has memory for; this one was not read, and nothing was charged. Retry in ${RETRY_S} s.`,
-    { retryAfterS: RETRY_S, shouldRetry: true, bodyUnread: true },
-  );
 
 const unpacksTooLarge = (limit: number): Refusal =>
   refuse(

@@ -1,11 +1,32 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { BytesTaken } from "../ledger/limits/unpaid-allowance.ts";
 import { wideNetwork } from "../ledger/limits/wide-network.ts";
-import type { Sender } from "../units/byte-budget.ts";
-import { type Refusal, refuse } from "../units/errors/refusal.ts";
+import type { Release, Sender } from "../units/byte-budget.ts";
+import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Identity } from "./identity.ts";
+
+/** Room in the memory for a body of so many bytes, once there is some. `taken` of them were counted before. */
+export async function takeRoom(
+  who: Pick<Identity, "balance">,
+  length: number,
+  { blocks, signal }: { blocks(): readonly string[]; readonly signal: AbortSignal },
+  deps: HttpDeps,
+  taken = 0,
+): Promise<BodyRoom | Refusal> {
+  const sender = await senderOf(who, length, blocks, deps, taken);
+  if (refused(sender)) return sender;
+  const release = await deps.bodies.prompts.take(sender, length, ROOM_WAIT_MS, signal);
+  return release === null ? noRoom() : { release, pays: sender.pays, read: sender.read };
+}
+
+export interface BodyRoom {
+  readonly release: Release;
+  readonly pays: boolean;
+  /** For senders who could not pay: what was read for them without payment. */
+  readonly read: BytesTaken | null;
+}
 
 /**
  * How somebody stands in line for room for a body of so many bytes. A sender that could pay for that much text does
@@ -13,14 +34,13 @@ import type { Identity } from "./identity.ts";
  * make: only so many bytes of theirs are read within a minute, and while room is scarce only if they have free
  * requests left.
  */
-export async function senderOf(
+async function senderOf(
   { balance }: Pick<Identity, "balance">,
   length: number,
   blocksOf: () => readonly string[],
   deps: HttpDeps,
-  /** What was taken for some of the bytes already. */
-  taken = 0,
-): Promise<BodySender | Refusal> {
+  taken: number,
+): Promise<(Sender & Pick<BodyRoom, "read">) | Refusal> {
   if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, read: null };
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
@@ -30,11 +50,6 @@ export async function senderOf(
   }
   const read = deps.bodies.unpaid.take({ balance: balance.id, network }, Math.max(0, length - taken));
   return typeof read === "number" ? tooMuch(read) : { turn: network, pays: false, read };
-}
-
-export interface BodySender extends Sender {
-  /** For senders who could not pay: what was read for them without payment. */
-  readonly read: BytesTaken | null;
 }
 
 /** Whether the balance could pay for so many bytes of text. */
@@ -56,6 +71,16 @@ function leastCost(length: number, { models }: Catalog): number {
 
 const BYTES_PER_TOKEN = 4;
 const RETRY_S = 5;
+
+/** That a body waits for room. */
+export const ROOM_WAIT_MS = 10_000;
+
+const noRoom = (): Refusal =>
+  refuse(
+    "model_unavailable",
+    `The gateway holds as many large request bodies as it has memory for; this one was not read, and nothing was charged. Retry in ${RETRY_S} s.`,
+    { retryAfterS: RETRY_S, shouldRetry: true },
+  );
 
 const onlyPaid = (): Refusal =>
   refuse(

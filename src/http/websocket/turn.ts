@@ -8,8 +8,8 @@ import { randomBase58 } from "../../units/base58.ts";
 import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { HttpDeps } from "../deps.ts";
-import { senderOf } from "../sender.ts";
-import { ROOM_WAIT_MS, SMALL_BYTES } from "../sender-body.ts";
+import { type BodyRoom, takeRoom } from "../sender.ts";
+import { SMALL_BYTES } from "../sender-body.ts";
 
 /** The client that opened a connection: what every turn of it takes from the request that did. */
 export interface TurnSender {
@@ -46,7 +46,7 @@ export async function answerTurn(
   const room = await roomFor(bytes, counted, sender, deps);
   if (refused(room)) return room;
   try {
-    return await send(room.isUnpaid);
+    return await send(!room.pays);
   } finally {
     room.release();
   }
@@ -89,28 +89,16 @@ const ID_CHARACTERS = 22;
 async function roomFor(
   bytes: number,
   counted: number,
-  { secret, blocks, signal }: TurnSender,
+  sender: TurnSender,
   deps: HttpDeps,
-): Promise<{ readonly isUnpaid: boolean; release(): void } | Refusal> {
+): Promise<BodyRoom | Refusal> {
   const { clock, keyring } = deps.keyDeps;
-  const holder = await keyring.identify(secret, clock.now());
+  const holder = await keyring.identify(sender.secret, clock.now());
   if (holder === null) return invalidKey(deps.config.settings.dashboardUrl);
   const tooOften = deps.generation.overRate(holder.key);
   if (tooOften !== null) return tooOften;
-  const sender = await senderOf(holder, bytes, blocks, deps, counted);
-  if (refused(sender)) return sender;
-  const release = await deps.bodies.prompts.take(sender, bytes, ROOM_WAIT_MS, signal);
-  return release === null ? noRoom() : { isUnpaid: !sender.pays, release };
+  return takeRoom(holder, bytes, sender, deps, counted);
 }
-
-const RETRY_S = 5;
-
-const noRoom = (): Refusal =>
-  refuse(
-    "model_unavailable",
-    `The gateway holds as many large requests as it has memory for; this one was not read, and nothing was charged. Retry in ${RETRY_S} s.`,
-    { retryAfterS: RETRY_S, shouldRetry: true },
-  );
 
 const tooLarge = (limit: number): Refusal =>
   refuse(

@@ -1,7 +1,8 @@
 import { createServer, type Socket } from "node:net";
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationAnswer, GenerationCall, Sink } from "../../generation/answer.ts";
-import { ROOM_WAIT_MS, SMALL_BYTES } from "../../http/sender-body.ts";
+import { ROOM_WAIT_MS } from "../../http/sender.ts";
+import { SMALL_BYTES } from "../../http/sender-body.ts";
 import { listenPrivately } from "../../store/data-folder.ts";
 import { ByteBudget } from "../../units/byte-budget.ts";
 import type { Clock } from "../../units/clock.ts";
