@@ -15,6 +15,7 @@ import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { until } from "../fakes/until.ts";
 import { MemoryPayments } from "./memory-payments.ts";
 
 const USD = 1e9;
@@ -489,6 +490,27 @@ describe("a card payment", () => {
         expect({ dies, lastHappens, ...says(world) }).toMatchObject(is);
       }
     }
+  });
+
+  test("that two processes refund, one refused and one served once there is credit again, is refunded", async () => {
+    const world = new World();
+    await world.sees(PAID);
+    world.spent = AMOUNT;
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const waits = [first.promise, second.promise];
+    world.debiting = async () => waits.shift();
+    const refused = world.rail.refund(world.payment);
+    await until(() => waits.length === 1);
+    world.now += PAYMENT_PACE.leaseMs;
+    const watched = world.rail.poll(world.payment);
+    await until(() => waits.length === 0);
+    first.resolve();
+    expect(await refused).toMatchObject({ available: 0 });
+    world.spent = 0;
+    second.resolve();
+    await watched;
+    await world.sees({ refunded: 1_061 as Cents });
+    expect(says(world)).toMatchObject({ state: "refunded", available: 0, credited: 0, lost: 0 });
   });
 
   test("that is refunded at Stripe while the operator's refund is refused is looked at again", async () => {

@@ -217,7 +217,9 @@ export class CardRail implements WatchedRail {
     const tooMuch = done !== null && "available" in done ? done : null;
     const after = await store.change(id, (now) => {
       const order = orderOf(now);
-      if (order.returning === null || order.refunds !== refunds) return null;
+      // Another process was refused and has ended the refund, before this one took the credit: that is written down.
+      const isTakenHere = tooMuch === null && amount > 0 && booked(now) >= amount && !order.isReturned;
+      if (order.refunds !== refunds || (order.returning === null && !isTakenHere)) return null;
       // Another process that polled Stripe meanwhile has decided nothing: its answer is checked again.
       const due = (after: CardOrder) => dueAt({ ...now, order: orderText(after) }, clock.now());
       const after = { ...order, returning: null };
