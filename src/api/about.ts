@@ -15,7 +15,7 @@ export interface About {
   readonly who: readonly Credential[];
   /** The least role of an operator that may; where it is left out, `read` for GET and `operate` for all else. */
   readonly role?: OperatorRole;
-  /** Pages of other origins may call it; see http/any-origin. */
+  /** Pages of other origins may call it; see http/cors. */
   readonly anyOrigin?: boolean;
   /** The key may also be sent as `x-api-key`: Anthropic's clients can send nothing else. */
   readonly alsoXApiKey?: boolean;

@@ -6,9 +6,9 @@ import {
   type OperationOptions,
   refuseClearText,
 } from "./connection.ts";
+import { isRefusedConnection, whyUnanswered } from "./connection-errors.ts";
 import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { isRefusedConnection, whyUnanswered } from "./unanswered.ts";
 
 export function adminClient(options: ConnectionOptions, context: CommandContext): Client {
   const url = gatewayUrl(options, context);

@@ -1,9 +1,9 @@
 import type { CatalogWithLists } from "../catalog/catalog.ts";
 import type { Config } from "../config/config.ts";
 import { type FoundConfig, findConfig } from "../config/find-config.ts";
-import { costDoubts, priceDoubts } from "../config/price-doubts.ts";
+import { costWarnings, priceWarnings } from "../config/price-warnings.ts";
 import { type ConfigProblem, formatProblems } from "../config/problem.ts";
-import { timeDoubts } from "../config/time-doubts.ts";
+import { timeWarnings } from "../config/time-warnings.ts";
 import { systemClock } from "../units/clock.ts";
 import { inForce } from "./applied-lists.ts";
 import { type CommandContext, counted, pairs, show } from "./console.ts";
@@ -27,7 +27,7 @@ export async function checkConfig(
   const { config, listed, unread } = await inForce(found.config, context);
   const { catalog } = config;
   const unpriced = unpricedModels(catalog);
-  const times = timeDoubts(config);
+  const times = timeWarnings(config);
   const idle = idleHosts(catalog);
   const doubts = await doubtfulPrices(catalog);
   const paused = [...catalog.hosts.values()].filter((host) => host.paused === true).map(({ id }) => id);
@@ -117,7 +117,7 @@ export function unpricedModels({ models }: CatalogWithLists): string[] {
 export async function doubtfulPrices(catalog: CatalogWithLists): Promise<string[]> {
   const { knownPrice } = await import("../config/model-catalogue.ts");
   const now = systemClock.now();
-  return [...priceDoubts(catalog, (model) => knownPrice(model, now)), ...costDoubts(catalog)];
+  return [...priceWarnings(catalog, (model) => knownPrice(model, now)), ...costWarnings(catalog)];
 }
 
 function idleHosts({ hosts, models }: Config["catalog"]): string[] {

@@ -1,7 +1,7 @@
 import type { Catalog, Host } from "../catalog/catalog.ts";
 import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
-import { timeDoubts } from "../config/time-doubts.ts";
+import { timeWarnings } from "../config/time-warnings.ts";
 import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
 import { type CommandContext, counted } from "./console.ts";
@@ -82,7 +82,11 @@ async function examine(context: CommandContext, progress: Progress): Promise<Fin
       await doubtfulPrices(config.catalog),
       "Prices in the configuration are in USD per million tokens.",
     ),
-    ...doubts("time", timeDoubts(config), "Times that end in _ms are in milliseconds: 30 seconds are 30000."),
+    ...doubts(
+      "time",
+      timeWarnings(config),
+      "Times that end in _ms are in milliseconds: 30 seconds are 30000.",
+    ),
   ];
 }
 

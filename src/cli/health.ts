@@ -1,7 +1,7 @@
 import { gatewayUrl } from "./connection.ts";
+import { whyUnanswered } from "./connection-errors.ts";
 import type { CommandContext } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { whyUnanswered } from "./unanswered.ts";
 
 /** A container's health check, where there is no curl. */
 export async function health(

@@ -1,8 +1,8 @@
 import type { Host } from "../catalog/catalog.ts";
 import { PRESETS } from "../config/presets.ts";
+import { whyUnanswered } from "./connection-errors.ts";
 import { printable } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
-import { whyUnanswered } from "./unanswered.ts";
 
 /** Checks a host with each of its keys. */
 export async function checkKeys(

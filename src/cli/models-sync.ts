@@ -4,9 +4,9 @@ import { type ListedRows, readModelList } from "../config/model-list-formats.ts"
 import { PRESETS, type Preset, presentPresets } from "../config/presets.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { OperationOptions } from "./connection.ts";
+import { whyUnanswered } from "./connection-errors.ts";
 import { type CommandContext, counted, printable, readText, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { whyUnanswered } from "./unanswered.ts";
 
 export interface SyncOptions extends OperationOptions {
   /** Whose list it is; without a source, the host is asked for its own. */

@@ -19,12 +19,12 @@ import {
 } from "./arguments.ts";
 import { adminClient, type OwnerOptions, ownerClient } from "./client.ts";
 import { gatewayUrl, type OperationOptions } from "./connection.ts";
+import { whyUnanswered } from "./connection-errors.ts";
 import { type CommandContext, members, readText, show } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { showList } from "./listing.ts";
 import { MARGINS_BY, showMargins } from "./margins.ts";
 import { showSpending } from "./spending.ts";
-import { whyUnanswered } from "./unanswered.ts";
 import { showUsage } from "./usage.ts";
 
 export function addReceipts(gateway: Command, context: CommandContext): void {

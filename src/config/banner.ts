@@ -1,8 +1,8 @@
 import { RELEASE } from "../units/version.ts";
 import { type Config, isDiskless, isWildcard, type Links, linksOf } from "./config.ts";
 import type { FoundHosts } from "./found-hosts.ts";
-import { costDoubts, priceDoubts } from "./price-doubts.ts";
-import { timeDoubts } from "./time-doubts.ts";
+import { costWarnings, priceWarnings } from "./price-warnings.ts";
+import { timeWarnings } from "./time-warnings.ts";
 
 /** What the start prints: where it listens, what it serves, and the two commands of a first request. */
 export function banner(facts: BannerFacts): string[] {
@@ -27,7 +27,7 @@ export function banner(facts: BannerFacts): string[] {
     ]),
     ...unlisted(config, found),
     ...(facts.guessableToken === null ? [] : [`  ${facts.guessableToken}`]),
-    ...[...priceDoubts(config.catalog), ...costDoubts(config.catalog), ...timeDoubts(config)].map(
+    ...[...priceWarnings(config.catalog), ...costWarnings(config.catalog), ...timeWarnings(config)].map(
       (doubt) => `  ${doubt}`,
     ),
     ...damagedFiles.map(

@@ -69,7 +69,7 @@ function checkRow(config: Config, row: ListedModel, refuse: (why: string) => Lis
   if (modelsOfFile.has(row.id)) return { ...own, change: "kept", differences, doubts: [], row: null };
   if (route !== null && differences.length === 0)
     return { ...own, change: "unchanged", differences, doubts: [], row: null };
-  const doubts = [...priceDoubts(offered, route, full), ...limitDoubts(offered, full)];
+  const doubts = [...priceWarnings(offered, route, full), ...limitDoubts(offered, full)];
   return { ...own, change: route === null ? "new" : "changed", differences, doubts };
 }
 
@@ -158,7 +158,7 @@ const SUSPECT_FACTOR = 10;
 /** No model on sale costs that much; in USD per million tokens. */
 const SUSPECT_USD = 1_000;
 
-function priceDoubts(offered: Model | null, route: Route | null, full: SyncedModel): string[] {
+function priceWarnings(offered: Model | null, route: Route | null, full: SyncedModel): string[] {
   const price = priceOf(full);
   const zero = (["input", "output", "cacheRead", "cacheWrite"] as const).filter((line) => price[line] === 0);
   const known = route?.price ?? offered?.price ?? null;

@@ -3,7 +3,7 @@ import type { KeyCounters } from "../ledger/key-counters.ts";
 import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
 import { answersWhole, type Candidate } from "../routing/candidate.ts";
-import { unhanded } from "../routing/handed-fallbacks.ts";
+import { unhanded } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";

@@ -15,7 +15,7 @@ import type { Billed } from "../surfaces/surface.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 import type { GenerationDeps } from "./deps.ts";
-import { type Charge, tokensOf } from "./handed-bill.ts";
+import { type Charge, tokensOf } from "./native-fallback-bill.ts";
 
 /**
  * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then

@@ -1,6 +1,6 @@
 import type { Host } from "../catalog/catalog.ts";
 import type { Opened } from "../hosts/attempt-outcome.ts";
-import { endedTries } from "../hosts/handed-answer.ts";
+import { endedTries } from "../hosts/native-fallback-answer.ts";
 import { redact } from "../hosts/redact.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
@@ -11,8 +11,8 @@ import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } fr
 import { notePrompt } from "./billed-tokens.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { aheadOf } from "./expected-output.ts";
-import { type BilledAnswer, billedAnswer, noteCosts } from "./handed-bill.ts";
 import { type Hold, RunningStream } from "./hold.ts";
+import { type BilledAnswer, billedAnswer, noteCosts } from "./native-fallback-bill.ts";
 import type { ConversationSize } from "./prompt-sizes.ts";
 import type { Recount } from "./recount.ts";
 import { upstreamError } from "./refusals.ts";

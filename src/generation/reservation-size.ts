@@ -3,14 +3,14 @@ import { highestPrice, type Price, type Rates } from "../catalog/price.ts";
 import { type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { ChargeLimit } from "../ledger/reservation.ts";
 import { answersWhole, type Candidate, ceilingAt } from "../routing/candidate.ts";
-import { chainOf } from "../routing/handed-fallbacks.ts";
+import { chainOf } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { AdmissionRequest } from "./admission-request.ts";
 import { reachedRates } from "./billed-tokens.ts";
 import type { GenerationDeps } from "./deps.ts";
-import { handedPrice } from "./handed-price.ts";
+import { handedPrice } from "./native-fallback-price.ts";
 
 /** What a request may cost, and what of that is held at once. */
 export interface SizedRequest {

@@ -26,7 +26,7 @@ import { clientHeaders } from "./client-headers.ts";
 import { type ContextCheck, type ContextWatch, countedRefusal } from "./context-check.ts";
 import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
-import { type BilledAnswer, billedAnswer, noteCosts } from "./handed-bill.ts";
+import { type BilledAnswer, billedAnswer, noteCosts } from "./native-fallback-bill.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { Recount, unkept } from "./recount.ts";
 import { noAnswer } from "./refusals.ts";

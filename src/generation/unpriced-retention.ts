@@ -1,7 +1,7 @@
 import { type CacheRetention, RETENTIONS, ratesAt, writeRate } from "../catalog/price.ts";
 import { encodeFor, type OutputCeilings, type PairingOf } from "../hosts/host-request.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { unhanded } from "../routing/handed-fallbacks.ts";
+import { unhanded } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { invalid, type Refusal, refused } from "../units/errors/refusal.ts";

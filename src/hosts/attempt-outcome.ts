@@ -3,7 +3,7 @@ import type { HostFaultKind, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { HostError, ReadReply, StreamJudge, Usage } from "../surfaces/surface.ts";
-import { type HandedAnswer, ranIn } from "./handed-answer.ts";
+import { type HandedAnswer, ranIn } from "./native-fallback-answer.ts";
 import type { Slot } from "./slots/host-slots.ts";
 import type { HostBytes, HostExchange } from "./transport.ts";
 

@@ -1,8 +1,8 @@
 import type { Model } from "../catalog/catalog.ts";
 import { type AttemptRecord, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { routeOf, unhanded } from "../routing/handed-fallbacks.ts";
 import type { Health, Observation } from "../routing/health.ts";
+import { routeOf, unhanded } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import { changedRequest } from "../surfaces/messages/changed-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";

@@ -1,6 +1,6 @@
 import type { Host } from "../catalog/catalog.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
-import { chainOf } from "../routing/handed-fallbacks.ts";
+import { chainOf } from "../routing/native-fallbacks.ts";
 import { mostAnswerBytes } from "../surfaces/events/answer-bounds.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type {
@@ -24,9 +24,9 @@ import {
   tokensIn,
 } from "./attempt-outcome.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
-import { type HandedAnswer, servingIn } from "./handed-answer.ts";
 import type { HostRequest } from "./host-request.ts";
 import { judgeStatus } from "./host-status.ts";
+import { type HandedAnswer, servingIn } from "./native-fallback-answer.ts";
 import { redact } from "./redact.ts";
 import type { KeyLease } from "./slots/host-key-slots.ts";
 import type { Slot } from "./slots/host-slots.ts";

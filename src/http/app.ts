@@ -15,7 +15,7 @@ import { adminPaymentEndpoints } from "./admin/payments.ts";
 import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
 import { adminWebhookEndpoints } from "./admin/webhooks.ts";
-import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
+import { fromAnyOrigin, preflights, readable } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
 import { answer, closingWhereStopping, type Endpoint, isServed, refusal } from "./endpoint.ts";
 import { accountEndpoints } from "./endpoints/accounts.ts";

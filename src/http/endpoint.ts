@@ -2,9 +2,9 @@ import type { About } from "../api/about.ts";
 import { bookkeepingDown, contended, StoreContended, StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { loggingChanges } from "./change-origin.ts";
+import { csrfRefusal } from "./csrf.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type HttpExchange, pathOf } from "./exchange.ts";
-import { foreignPage } from "./foreign-page.ts";
 import { type JsonReply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
 
@@ -33,7 +33,7 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: H
     const outcome =
       severalHosts(request) ??
       trailers(request) ??
-      foreignPage(endpoint.about, request, deps.config.settings) ??
+      csrfRefusal(endpoint.about, request, deps.config.settings) ??
       (await loggingChanges(endpoint, exchange, deps, () => endpoint.handle(exchange, deps)));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type AttemptFailure, Circuit, type CircuitState, type Rest } from "./circuit.ts";
 import { ExplorationLog } from "./exploration-log.ts";
-import { RefusedFallbacks } from "./handed-fallbacks.ts";
+import { RefusedFallbacks } from "./native-fallbacks.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 

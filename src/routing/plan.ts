@@ -11,7 +11,6 @@ import {
   type RouteState,
 } from "./candidate.ts";
 import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
-import { withHanded } from "./handed-fallbacks.ts";
 import { acrossModels, isByMeasure, preferredCandidates } from "./host-sort.ts";
 import {
   allows,
@@ -24,6 +23,7 @@ import {
   unknownModel,
   unresolvable,
 } from "./naming.ts";
+import { withHanded } from "./native-fallbacks.ts";
 import type { RequestChanges } from "./overrides.ts";
 import { notPermitted } from "./route-filter.ts";
 

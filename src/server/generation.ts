@@ -1,9 +1,9 @@
 import { DeliveredCounts } from "../generation/delivered-counts.ts";
 import type { GenerationDeps } from "../generation/deps.ts";
+import { Repeats, type RepeatsDeps } from "../generation/idempotency.ts";
 import { DeferredCounts, type PromptCountDeps } from "../generation/prompt-count.ts";
 import { PromptSizes } from "../generation/prompt-sizes.ts";
 import { KeptPrompts } from "../generation/recount.ts";
-import { Repeats, type RepeatsDeps } from "../generation/repeats.ts";
 import { userPseudonyms } from "../generation/request-tags.ts";
 import { CountAllowance } from "../ledger/limits/count-allowance.ts";
 import { BROKEN_OFF, pairing } from "../surfaces/surfaces.ts";

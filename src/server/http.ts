@@ -3,7 +3,7 @@ import type { Key } from "../customers/keys/key.ts";
 import { contractSignatures } from "../customers/wallets/contract-signatures.ts";
 import { AppBundle } from "../dashboard/bundle.ts";
 import { type CountTokensDeps, countMessages } from "../generation/count-tokens.ts";
-import type { Repeats } from "../generation/repeats.ts";
+import type { Repeats } from "../generation/idempotency.ts";
 import { rateRefusal } from "../generation/shortfall.ts";
 import { ReceiptSigner } from "../generation/signing/receipt-signer.ts";
 import { WrongTokens } from "../http/admin/wrong-tokens.ts";

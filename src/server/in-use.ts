@@ -1,5 +1,5 @@
 import type { GenerationDeps } from "../generation/deps.ts";
-import type { Repeats } from "../generation/repeats.ts";
+import type { Repeats } from "../generation/idempotency.ts";
 import type { Http1Transport } from "../hosts/http1/transport.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { OpenSockets } from "../http/websocket/open-sockets.ts";

@@ -2,7 +2,7 @@ import type { BookkeepingParts, BooksConfig } from "../store/books/bookkeeping.t
 import { dataFolderPath, keeperSocketPath, openDataFolder } from "../store/data-folder.ts";
 import { openKeeper } from "../store/nodes/keeper.ts";
 import { KeeperSocket } from "../store/nodes/keeper-link.ts";
-import { bookJournalOfOne, bookJournalsOfWorkers } from "../store/nodes/left-journals.ts";
+import { bookJournalOfOne, bookJournalsOfWorkers } from "../store/nodes/orphaned-journals.ts";
 import { systemClock } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { systemRandom } from "../units/random.ts";

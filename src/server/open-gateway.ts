@@ -20,11 +20,11 @@ import {
   unkeptFolder,
 } from "../store/data-folder.ts";
 import { openKeeperBooks } from "../store/nodes/keeper-node-store.ts";
-import { bookAllWorkers } from "../store/nodes/left-journals.ts";
+import { bookAllWorkers } from "../store/nodes/orphaned-journals.ts";
 import type { LogWriter } from "../telemetry/request-log.ts";
 import { type Clock, systemClock } from "../units/clock.ts";
+import { coalesceRuns } from "../units/coalesced-runs.ts";
 import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
-import { inTurn } from "../units/in-turn.ts";
 import { faultsTo, type Log } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
 import { ActiveConfig } from "./active-config.ts";
@@ -98,7 +98,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const { metrics } = active.config;
   let metricsServer: Bun.Server<undefined> | null = null;
   let gateway: BuiltGateway | null = null;
-  const reload = inTurn(async () => {
+  const reload = coalesceRuns(async () => {
     const problem = await reread(start, reloads);
     if (problem === null) gateway?.configChanged();
     return problem ?? comparison.note();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { costDoubts } from "../../src/config/price-doubts.ts";
+import { costWarnings } from "../../src/config/price-warnings.ts";
 import { goodConfig, problemsOf } from "./fixture.ts";
 
 const COMMON = `
@@ -36,7 +36,7 @@ test.each([
 test("a route that is sold for less than its cost is doubted, by the models' own prices and by each list", () => {
   const withCost = (cost: string) => COMMON.replace("host: h, model: m", `host: h, model: m, cost: ${cost}`);
   const lists = "price_lists: { low: [{ model: a/one, factor: 0.5 }], high: [{ model: '*', factor: 2 }] }\n";
-  const doubts = (cost: string) => costDoubts(goodConfig(withCost(cost) + lists).catalog);
+  const doubts = (cost: string) => costWarnings(goodConfig(withCost(cost) + lists).catalog);
   expect(doubts("{ input: 1000, output: 1000 }")).toEqual([]);
   expect(doubts("{ input: 1, output: 1000.5 }")).toEqual([
     "a/one at h is sold by the price list low for less than its cost: output 1000 of 1000.5 USD",

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import type { Price } from "../../src/catalog/price.ts";
 import { costOfEnd } from "../../src/generation/bill.ts";
-import type { BilledAnswer } from "../../src/generation/handed-bill.ts";
-import { billedAnswer } from "../../src/generation/handed-bill.ts";
+import type { BilledAnswer } from "../../src/generation/native-fallback-bill.ts";
+import { billedAnswer } from "../../src/generation/native-fallback-bill.ts";
 import type { Candidate } from "../../src/routing/candidate.ts";
-import { chainOf } from "../../src/routing/handed-fallbacks.ts";
+import { chainOf } from "../../src/routing/native-fallbacks.ts";
 import { messages } from "../../src/surfaces/messages/messages.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { readAnthropicUsage } from "../../src/surfaces/usage.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RefusedFallbacks } from "../../src/routing/handed-fallbacks.ts";
+import { RefusedFallbacks } from "../../src/routing/native-fallbacks.ts";
 import { route } from "./world.ts";
 
 const [first, next, other] = [route("a"), route("b"), route("c")];

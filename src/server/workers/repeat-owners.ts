@@ -7,7 +7,7 @@ import type {
   StreamedAnswer,
   WholeAnswer,
 } from "../../generation/answer.ts";
-import { KEPT_MS, type KeyedRequest, type RepeatPeers, tooManyOpen } from "../../generation/repeats.ts";
+import { KEPT_MS, type KeyedRequest, type RepeatPeers, tooManyOpen } from "../../generation/idempotency.ts";
 import { Refusal, refuse } from "../../units/errors/refusal.ts";
 import {
   type ConnectionDeps,

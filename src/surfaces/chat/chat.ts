@@ -20,13 +20,13 @@ import { readOpenAiUsage, writeChatUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { ceilingOf, faultIn, isFiltered, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
+import { mayHoldForeignMarks, withoutForeignMarks } from "./foreign-cache-marks.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
-import { mayHoldForeignMarks, withoutForeignMarks } from "./passed-marks.ts";
 import { makeContentPlain } from "./plain-content.ts";
 import { synthesizeChatStream } from "./synthesize-stream.ts";
-import { forEachWritten } from "./written.ts";
+import { forEachWritten } from "./text-events.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
 export const chat: Surface = {

@@ -9,7 +9,7 @@ import { readOpenAiUsage, writeChatUsage } from "../usage.ts";
 import { brokeDown, errorIn, isCut } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { makeContentPlain } from "./plain-content.ts";
-import { CHAT_TEXTS, forEachWrittenOf } from "./written.ts";
+import { CHAT_TEXTS, forEachWrittenOf } from "./text-events.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
 export class ChatJudge extends PassingJudge {

@@ -8,8 +8,8 @@ import { type Collector, encodeEvent, PassingJudge } from "../passing/judge.ts";
 import type { AnswerMetadata, Billed, Hop } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage, writeMessagesUsage } from "../usage.ts";
 import { isShort, REFUSAL } from "./answer-reader.ts";
-import { hopOf, renameHop } from "./hops.ts";
-import { MESSAGES_TEXTS } from "./written.ts";
+import { hopOf, renameHop } from "./fallback-blocks.ts";
+import { MESSAGES_TEXTS } from "./text-events.ts";
 
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
 export class MessagesJudge extends PassingJudge {

@@ -13,11 +13,11 @@ import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn, isFiltered } from "./answer-reader.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { MessagesCollector } from "./collector.ts";
-import { readWriters } from "./hops.ts";
+import { readWriters } from "./fallback-blocks.ts";
 import { MessagesJudge } from "./judge.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
+import { addBlock } from "./text-events.ts";
 import { FALLBACKS_BETA, olderVersion } from "./version.ts";
-import { addBlock } from "./written.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {

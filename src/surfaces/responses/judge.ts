@@ -5,7 +5,7 @@ import { asObject } from "../json/json.ts";
 import { encodeEvent, PassingJudge } from "../passing/judge.ts";
 import { readOpenAiUsage, writeResponsesUsage } from "../usage.ts";
 import { isFiltered } from "./answer-reader.ts";
-import { channelOf, isWritten, RESPONSES_TEXTS } from "./written.ts";
+import { channelOf, isWritten, RESPONSES_TEXTS } from "./text-events.ts";
 
 const LAST_WORDS: ReadonlySet<unknown> = new Set([
   "response.completed",

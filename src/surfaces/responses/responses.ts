@@ -9,9 +9,9 @@ import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
 import { readOpenAiUsage, writeResponsesUsage } from "../usage.ts";
 import { faultIn, isFiltered } from "./answer-reader.ts";
-import { requestEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
 import { asksForSummary, SUMMARY_REQUEST, withPlainSummaries } from "./compaction.ts";
+import { requestEncrypted, withReadableThoughts } from "./encrypted-reasoning.ts";
 import { ResponsesJudge } from "./judge.ts";
 import { synthesizeResponsesStream } from "./synthesize-stream.ts";
 

@@ -9,7 +9,7 @@ import type {
   Sink,
   StreamedAnswer,
 } from "../../../src/generation/answer.ts";
-import type { KeyedRequest } from "../../../src/generation/repeats.ts";
+import type { KeyedRequest } from "../../../src/generation/idempotency.ts";
 import { PassedRepeats } from "../../../src/server/workers/passed-repeats.ts";
 import { inOrder, RepeatOwners } from "../../../src/server/workers/repeat-owners.ts";
 import { workerIdentity } from "../../../src/server/workers/worker-identity.ts";

@@ -7,8 +7,8 @@ import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
 import { idempotencyKeyOf } from "../units/idempotency-key.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
+import { type Remembered, RepeatRoom } from "./idempotency-memory.ts";
 import { unpaidRefusal } from "./refusals.ts";
-import { type Remembered, RepeatRoom } from "./repeat-room.ts";
 import { SharedStream } from "./shared-stream.ts";
 
 /**

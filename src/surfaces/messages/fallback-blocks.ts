@@ -2,7 +2,7 @@ import { BEGINNING, type TextMoment } from "../../tokens/answer-text.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { asObject, type Json, type MutableJson } from "../json/json.ts";
 import type { AnswerMetadata, Hop, Writers } from "../surface.ts";
-import { addBlock } from "./written.ts";
+import { addBlock } from "./text-events.ts";
 
 /** A `fallback` block, which stands where one model gave way to the next (`BetaFallbackBlock`); null for what is none. */
 export function hopOf(block: Json, at: TextMoment): Hop | null {

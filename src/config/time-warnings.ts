@@ -1,7 +1,7 @@
 import type { Config } from "./config.ts";
 
 /** Times under a second, which somebody may have written in seconds: as written, nearly every request would fail. */
-export function timeDoubts({ generation, drainMs, graceMs }: TimedConfig): string[] {
+export function timeWarnings({ generation, drainMs, graceMs }: TimedConfig): string[] {
   const times: Readonly<Record<string, number | null>> = {
     "generation.first_token_ms": generation.firstTokenMs,
     "generation.chunk_gap_ms": generation.chunkGapMs,

@@ -1,9 +1,9 @@
 import type { AttemptRecord } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { memberNamed } from "../routing/handed-fallbacks.ts";
+import { memberNamed } from "../routing/native-fallbacks.ts";
 import type { Usage, UsagePart, Writers } from "../surfaces/surface.ts";
 
-/** What an answer says about the models that its host ran for it: see routing/handed-fallbacks. */
+/** What an answer says about the models that its host ran for it: see routing/native-fallbacks. */
 export interface HandedAnswer {
   readonly writers?: Writers | undefined;
   readonly usage: Usage | null;

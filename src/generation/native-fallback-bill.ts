@@ -1,5 +1,10 @@
-import { type HandedAnswer, partsByPosition, positionsIn, servingIn } from "../hosts/handed-answer.ts";
 import { type HostCosts, reportedCost } from "../hosts/host-costs.ts";
+import {
+  type HandedAnswer,
+  partsByPosition,
+  positionsIn,
+  servingIn,
+} from "../hosts/native-fallback-answer.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import { isNothing } from "../surfaces/declined.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Holder } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer, GenerationCall, Sink, StreamedAnswer } from "../../src/generation/answer.ts";
-import { KEPT_MS, Repeats } from "../../src/generation/repeats.ts";
+import { KEPT_MS, Repeats } from "../../src/generation/idempotency.ts";
 import { SharedStream } from "../../src/generation/shared-stream.ts";
 import { UnpaidRequests } from "../../src/ledger/limits/unpaid-allowance.ts";
 import { refused } from "../../src/units/errors/refusal.ts";

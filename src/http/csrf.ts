@@ -7,9 +7,9 @@ import type { HttpSettings } from "./deps.ts";
 /**
  * Refuses what a page elsewhere makes its visitor's browser send without a credential: keys would be made and
  * mails sent in the visitor's name. Browsers send such "simple" requests without asking us first; with a
- * bearer token they ask, and endpoints that pages may call say so (any-origin).
+ * bearer token they ask, and endpoints that pages may call allow it (http/cors).
  */
-export function foreignPage(about: About, request: Request, settings: HttpSettings): Refusal | null {
+export function csrfRefusal(about: About, request: Request, settings: HttpSettings): Refusal | null {
   if (about.anyOrigin === true || !CHANGES.has(request.method)) return null;
   const { headers } = request;
   const origin = headers.get("origin");

@@ -7,7 +7,7 @@ import type { NanoPerMillion } from "../units/usd.ts";
  * breaks nothing, but sells below cost or refuses everybody for lack of credit. So it is raised as a
  * question, never refused.
  */
-export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPrice = unknown): string[] {
+export function priceWarnings({ models }: Pick<Catalog, "models">, known: KnownPrice = unknown): string[] {
   return [...models.values()].flatMap(({ id, routes }) => {
     for (const { host, model, price } of routes) {
       const doubt = price === null ? null : doubtOf(price, known(model));
@@ -18,7 +18,7 @@ export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPri
 }
 
 /** Finds routes that are sold for less than their host charges: by the models' own prices, and by each price list. */
-export function costDoubts(catalog: CatalogWithLists): string[] {
+export function costWarnings(catalog: CatalogWithLists): string[] {
   return [catalog, ...catalog.priceLists.values()].flatMap(({ models, priceList }) =>
     [...models.values()].flatMap(({ id, routes }) =>
       routes.flatMap(({ host, price, cost }) => {

@@ -2,7 +2,7 @@
  * Runs the work for one caller at a time. Callers that come meanwhile share one run, which begins afterwards:
  * it finds whatever they changed before they came.
  */
-export function inTurn<Result>(work: () => Promise<Result>): () => Promise<Result> {
+export function coalesceRuns<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | null = null;
   let waiting: Promise<Result> | null = null;
   const begin = (): Promise<Result> => {

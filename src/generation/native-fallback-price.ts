@@ -1,7 +1,7 @@
 import type { Price, Rates } from "../catalog/price.ts";
 import { highestWrite } from "../catalog/price.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
-import { chainOf } from "../routing/handed-fallbacks.ts";
+import { chainOf } from "../routing/native-fallbacks.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { NanoPerMillion } from "../units/usd.ts";
 import { reachedRates } from "./billed-tokens.ts";
