@@ -7,8 +7,8 @@ import type { Log } from "../units/log.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 
 /**
- * Compares what hosts charge for answers, as they say or else as the operator knows, with what balances were charged for
- * the same ones. A price that went up at a host would otherwise show only on its bill.
+ * Compares what hosts charge for answers (as they report, else by the configured cost) with what balances were charged for the
+ * same answers. Otherwise a price rise at a host would show only on its bill.
  */
 export class HostCosts {
   /** By host and its model: as many as routes have been configured. */
@@ -18,10 +18,7 @@ export class HostCosts {
 
   constructor(private readonly deps: HostCostDeps) {}
 
-  /**
-   * An answer of so many tokens has ended; `reportedUsd` is what its host reports that it cost there, if it reports
-   * that. Returns what it cost, where that is known.
-   */
+  /** Records an answer's tokens and the cost that its host reported, if any. Returns its cost, if known. */
   answered(candidate: Candidate, tokens: Tokens, reportedUsd: number | undefined): NanoUsd | undefined {
     const { cost } = candidate.route;
     if (reportedUsd === undefined && cost === undefined) return undefined;
@@ -32,14 +29,14 @@ export class HostCosts {
     return nano;
   }
 
-  /** A request whose host's cost is known was charged this. */
+  /** Records the charge of a request whose host cost is known. */
   settled({ model, route }: Candidate, charged: NanoUsd, cost: NanoUsd): void {
     const name = `${model.id}\n${route.host.id}`;
     const sum = this.margins.get(name) ?? { model: model.id, host: route.host.id, charged: 0, cost: 0 };
     this.margins.set(name, { ...sum, charged: sum.charged + charged, cost: sum.cost + cost });
   }
 
-  /** What was charged, and what it cost, since this was called last. */
+  /** Charges and costs since the last call. */
   takeMargins(): readonly MarginSum[] {
     const taken = [...this.margins.values()];
     this.margins.clear();
@@ -59,7 +56,7 @@ export class HostCosts {
     if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
   }
 
-  /** What to report of the route now, at most once an hour; otherwise null. */
+  /** A warning about the route, at most once an hour; otherwise null. */
   private note(route: string, reportedUsd: number, cost: NanoUsd): Undercharged | null {
     const nowMs = this.deps.clock.elapsedMs();
     let sums = this.routes.get(route);
@@ -96,16 +93,16 @@ interface ComparedCosts {
   costUsd: number;
 }
 
-/** As a host reports it, which may be any number. */
+/** A host's report may be any number. */
 export const reportedCost = (usd: number): NanoUsd =>
   Math.round(Math.min(usd, MAX_REPORTED_USD) * NANO_PER_USD) as NanoUsd;
 
 const MAX_REPORTED_USD = 1_000_000;
 
 const REPORT_EVERY_MS = 3_600_000;
-/** Without the traces of adding fractions. */
+/** Rounds off the errors of adding fractions. */
 const legible = (usd: number): number => Number(usd.toFixed(6));
 
-/** Hosts round, and count a prompt a little differently. */
+/** Hosts round, and count prompts slightly differently. */
 const TOLERANCE = 1.05;
 const MIN_USD = 0.01;

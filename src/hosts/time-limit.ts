@@ -3,10 +3,7 @@ import type { Clock } from "../units/clock.ts";
 import type { Deadline, Deadlines } from "../units/deadlines.ts";
 import type { HostExchange } from "./transport.ts";
 
-/**
- * Cancels a try when its time is up, the client leaves, or another host was faster. Whichever comes first
- * determines the outcome.
- */
+/** Cancels an attempt when its time is up, its client leaves or another host was faster; the first of these is the outcome. */
 export class TimeLimit implements Deadline {
   dueMs: number;
   private exchange: HostExchange | null = null;
@@ -17,9 +14,9 @@ export class TimeLimit implements Deadline {
     private readonly clock: Pick<Clock, "elapsedMs">,
     private readonly deadlines: Deadlines,
     private ms: number,
-    /** The client's; null at a host that is read to its end although the client leaves. */
+    /** The client's signal; null for a host that is read to its end even if the client leaves. */
     private readonly signal: AbortSignal | null,
-    /** The time is short only because another host is ready. */
+    /** The time was shortened because another host is ready. */
     private early = false,
   ) {
     this.dueMs = clock.elapsedMs() + ms;
@@ -31,7 +28,7 @@ export class TimeLimit implements Deadline {
     return this.why !== null;
   }
 
-  /** The answer has started: from now on, `ms` for each further part of it. */
+  /** The answer has started: from now on, each further part has to arrive within `ms`. */
   restart(ms: number): void {
     if (this.over) return;
     this.answering = true;

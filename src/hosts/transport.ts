@@ -3,8 +3,8 @@ import type { HostFaultKind } from "../ledger/receipt.ts";
 import { withoutByteOrderMark } from "../units/byte-order-mark.ts";
 
 /**
- * The way to a host's socket. One interface, so that production, the simulator and the benches choose their
- * own; see hosts/http1/transport for the real one. An exchange is one POST: it is never repeated here.
+ * Sends requests to hosts. Production uses hosts/http1/transport; the simulator and the benches pass in their own. An exchange
+ * is one POST, which a transport never repeats.
  */
 export interface Transport {
   open(call: HostCall): HostExchange;
@@ -14,42 +14,32 @@ export interface Transport {
 
 export interface HostCall {
   readonly to: Destination;
-  /** The request's own, lower-case names. Where the destination has the same, the destination's count. */
+  /** The request's own headers, with lower-case names. The destination's take precedence. */
   readonly headers: Readonly<Record<string, string>>;
-  /** In parts that are sent in order, and must not change until then. */
+  /** Parts that are sent in order, and must not change before. */
   readonly body: readonly Uint8Array[] | null;
-  /** Never on a pooled socket: for the one repetition after a `stale` fault. */
+  /** Never on a pooled socket: for the retry after a `stale` fault. */
   readonly fresh?: boolean;
 }
 
-/**
- * Where requests go, and what all of them say there. One object for all of them, which is never changed: a
- * transport keeps what it makes of it.
- */
+/** Where requests go, with their common headers. One immutable object for all requests: transports cache by it. */
 export interface Destination {
   readonly host: Host;
   readonly method: "POST" | "GET";
   /** Appended to the host's base address: `/chat/completions`. */
   readonly path: string;
-  /**
-   * Lower-case names. Authentication is already among them; `host`, `content-length` and `connection` are the
-   * transport's.
-   */
+  /** Lower-case names, including authentication; the transport adds `host`, `content-length` and `connection`. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface HostExchange {
-  /** Settles once, with the response head or with why there is none; never rejects. */
+  /** Resolves once, with the response head or a fault; never rejects. */
   readonly reply: Promise<HostReply | HostFault>;
-  /**
-   * Ends the exchange wherever it stands and frees its socket; safe at any time. `reply` and `read` then say
-   * `cancelled`.
-   */
+  /** Ends the exchange and frees its socket, at any time. `reply` and `read` then return `cancelled`. */
   cancel(): void;
   /**
-   * The answer has said that it is over, and nobody reads on. Its body may still have to end: hosts write the
-   * end of a stream apart from its last event. The socket is kept for that a moment, so that it can be used
-   * again.
+   * The answer is complete, and nobody reads on. Hosts write the end of the body apart from a stream's last event, so the
+   * socket waits for it a moment and can then be used again.
    */
   done(): void;
 }
@@ -59,22 +49,17 @@ export interface HostReply {
   /** Lower-case names; repeated fields joined by ", ". */
   readonly headers: Pick<ReadonlyMap<string, string>, "get" | "has">;
   /**
-   * The next bytes of the body, unchunked and decompressed; null at its proper end; a fault when it ended
-   * otherwise. Answers at once when bytes are waiting. Call again only after the last answer. What is not
-   * read stays in the socket.
+   * The next bytes of the body, unchunked and decompressed; null at its proper end, a fault at any other. Resolves at once if
+   * bytes are waiting. One call at a time; unread bytes stay in the socket.
    */
   read(): Read | Promise<Read>;
-  /**
-   * What `read` would still read, without the head: a stream goes on for minutes when nobody looks at that any
-   * more.
-   */
+  /** The rest of the body without the head, so that a long stream does not keep the head in memory. */
   takeBody(): HostBytes;
 }
 
 /**
- * Whether an answer that was asked for as a stream is a whole one, by its first bytes. No line of a stream
- * begins so, whatever the host calls it: some streams go by the name of JSON. Before the whole answer there
- * may be spaces, by which a host shows that it is at work.
+ * Whether an answer to a streaming request is a whole one, by its first bytes: no line of a stream begins like that. The
+ * content type does not tell, because some hosts call streams JSON. Spaces may come first, as keepalives.
  */
 export function beginsWhole(read: Uint8Array, { headers }: Pick<HostReply, "headers">): boolean {
   const bytes = withoutByteOrderMark(read);
@@ -95,8 +80,8 @@ const OPENING_BRACE = 0x7b;
 
 export interface HostBytes {
   /**
-   * The next bytes at once, or how they ended; undefined when nothing is there yet: then `reader` is called,
-   * once. A promise per event would cost more than reading it.
+   * The next bytes or how they ended, at once; undefined if there is nothing yet, and then `reader` is called, once. A promise
+   * per event would cost more than reading it.
    */
   next(reader: ReadListener): Read | undefined;
 }
@@ -123,9 +108,8 @@ export class HostFault {
     readonly kind: HostFaultKind,
     readonly message: string,
     /**
-     * The request went out on a pooled socket that broke before it gave a single byte. Most likely the host
-     * had closed it while it was idle and never saw the request, so the same host may be tried once more,
-     * with `fresh`.
+     * The pooled socket broke before the first byte. Most likely the host had closed it while it was idle and never saw the
+     * request, so the same host may be tried once more, with `fresh`.
      */
     readonly stale = false,
   ) {}

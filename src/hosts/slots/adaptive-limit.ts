@@ -1,13 +1,12 @@
 import type { Clock } from "../../units/clock.ts";
 
 /**
- * How many requests a host can take at once, learnt from its complaints. It begins at the most that the
- * operator allows, because a host that has not complained is not overloaded. A complaint (429, 503, no answer
- * in time) cuts it to a part of what was in flight; then it doubles with time. Growing by one a round trip,
- * as TCP does, would take hours where a round trip is an answer of ten seconds, and overshooting costs
- * little: one refused attempt, which moves on to another host.
+ * How many requests a host can take at once, learnt from its complaints. The limit starts at the operator's, because a host
+ * that has not complained is not overloaded. A complaint (429, 503, no answer in time) cuts it to a part of what was in
+ * flight; then it doubles with time. Growing by one per round trip, as TCP does, would take hours when a round trip is an
+ * answer of ten seconds. Overshooting costs little: one refused attempt, which moves on to another host.
  *
- * First-token times are no signal: they differ by a factor of a hundred with the length of the prompt alone.
+ * First-token times are no signal: the length of the prompt alone makes them differ by a factor of a hundred.
  */
 export class AdaptiveLimit {
   private cutTo: number;
@@ -17,7 +16,7 @@ export class AdaptiveLimit {
     this.cutTo = most;
   }
 
-  /** The limit now, in whole requests. The clock is read only after there was a complaint. */
+  /** The limit now, in whole requests. Reads the clock only after a complaint. */
   now(clock: Pick<Clock, "elapsedMs">): number {
     return this.cutTo === this.most ? this.most : this.at(clock.elapsedMs());
   }
@@ -27,10 +26,7 @@ export class AdaptiveLimit {
     return Math.min(this.most, Math.floor(grown));
   }
 
-  /**
-   * The host complained about a request that began at `startedMs`. A cut made since then may already have
-   * helped.
-   */
+  /** The host complained about a request that began at `startedMs`; ignored if the limit was cut since then. */
   overloaded(inFlight: number, startedMs: number, nowMs: number): void {
     if (startedMs <= this.cutAtMs) return;
     this.cutTo = Math.min(this.most, Math.max(LEAST, Math.min(this.at(nowMs), inFlight) * CUT));
@@ -40,8 +36,5 @@ export class AdaptiveLimit {
 
 const CUT = 0.7;
 const DOUBLING_MS = 10_000;
-/**
- * A host that complains at this few is not overloaded by their number: its quota is used up, and
- * routing/health rests it.
- */
+/** A host that complains at this few has used up a quota, and routing/health rests it. */
 const LEAST = 16;

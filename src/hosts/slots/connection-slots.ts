@@ -1,22 +1,22 @@
 import type { BalanceId } from "../../units/id.ts";
 
 /**
- * How many connections may be kept open. The server keeps the message that is being received in memory that nobody
- * else sees, so each connection counts as the largest: there are as many as memory allows, of which a balance has a
- * quarter and a network half. Senders who could not pay for a large message have few.
+ * How many WebSockets may be open. Bun keeps a message that is being received in memory of its own, so each connection counts
+ * as one largest message, and memory bounds their number. A balance may have a quarter of them, a network half; senders who
+ * could not pay for a large message have few.
  */
 export class ConnectionSlots {
   private readonly taken = new Map<string, number>();
 
-  /** As many as there may be in all. */
+  /** The most in all. */
   constructor(private readonly most: () => number) {}
 
-  /** Limits of which something is taken. */
+  /** Limits that are in use. */
   get inUse(): number {
     return this.taken.size;
   }
 
-  /** What is given back when the connection is closed; or which of the limits is reached. */
+  /** A slot to release when the connection closes; or the limit that is reached. */
   take(owner: SocketOwner): (() => void) | FullSlots {
     const limits = slotsOf(owner, this.most());
     for (const [name, most, of] of limits) if ((this.taken.get(name) ?? 0) >= most) return { most, of };

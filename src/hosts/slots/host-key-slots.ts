@@ -4,29 +4,29 @@ import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
 
 /**
- * The keys of a host that has several, each with limits of its own. Providers keep prompt caches by organization or
- * key, so a conversation stays with one: every process computes the same first choice from its name and the weights
- * (rendezvous hashing: a key that comes or goes moves only its own conversations). Where that key has no room, the
- * next one serves it, and this process remembers that. A key that its host refuses is retired until its text changes;
- * one that has reached its rate rests alone. While a usable key exists, the others are not tried.
+ * The keys of a host that has several, each with its own limits. Providers keep prompt caches by organization or key, so a
+ * conversation stays with one key: every process computes the same first choice from the conversation and the weights
+ * (rendezvous hashing: adding or removing a key moves only that key's conversations). If that key has no room, the next one
+ * serves the conversation, and this process remembers it. A refused key is retired until its text changes; a key that has
+ * reached its rate rests. Neither is tried while another key is usable.
  */
 export class HostKeySlots {
   private readonly states = new Map<string, KeyState>();
   private inOrder: readonly KeyState[] = [];
   private keys: readonly HostKey[] | null = null;
-  /** Conversations that are not at their first choice. */
+  /** Conversations that moved from their first choice. */
   private readonly moved = boundedCache<number, KeyState>(MAX_MOVED);
-  /** Stands in for the conversation of requests that have none. */
+  /** Replaces the conversation of requests that have none. */
   private drawn = 0;
 
   constructor(
     private readonly clock: Pick<Clock, "now" | "elapsedMs">,
-    /** Processes of this machine, which divide the limits. */
+    /** Processes of this machine, which divide the limits evenly. */
     private readonly processes: number,
     private readonly onRetired: (key: string, detail: string) => void,
   ) {}
 
-  /** The keys of the configuration in force; what is known of those that stay is kept. */
+  /** Applies a configuration's keys; the state of keys that stay is kept. */
   use(keys: readonly HostKey[]): void {
     if (keys === this.keys) return;
     this.keys = keys;
@@ -40,7 +40,7 @@ export class HostKeySlots {
     });
   }
 
-  /** A key with room for the request; null when those that may be used have none. */
+  /** A key with room for the request; null if no usable key has room. */
   take(request: KeyRequest): KeyLease | null {
     const nowMs = this.clock.elapsedMs();
     const able = this.able(request.model, nowMs);
@@ -57,13 +57,13 @@ export class HostKeySlots {
     return new KeyLease(this, state, request, nowMs);
   }
 
-  /** Whether a key is left that neither is retired nor rests. */
+  /** Whether a key is neither retired nor resting. */
   canServe(model: string): boolean {
     const nowMs = this.clock.elapsedMs();
     return this.inOrder.some((state) => !state.isRetired && state.restMs(model, nowMs) === 0);
   }
 
-  /** Milliseconds until the first key has rested; null where none rests. */
+  /** Milliseconds until the first key has rested; null if none rests. */
   restMs(model: string): number | null {
     const nowMs = this.clock.elapsedMs();
     const rests = this.inOrder.filter(({ isRetired }) => !isRetired).map((one) => one.restMs(model, nowMs));
@@ -98,7 +98,7 @@ export class HostKeySlots {
     return rested.length > 0 ? rested : known.length > 0 ? known : this.inOrder;
   }
 
-  /** By the conversation's name and the weights, as every process computes it. */
+  /** The same in every process. */
   private preferred(able: readonly KeyState[], conversation: number | null): readonly KeyState[] {
     const seed = conversation ?? this.drawn++;
     return able
@@ -112,7 +112,7 @@ export class HostKeySlots {
     if (key.rpm !== undefined && requests.taken(nowMs) + 1 > this.part(key.rpm)) return false;
     if (key.tpm === undefined) return true;
     const taken = tokens.taken(nowMs);
-    // What is larger than the limit alone goes to a key without load: the host decides.
+    // A request larger than the limit goes to an idle key: the host decides.
     return taken === 0 || taken + size <= this.part(key.tpm);
   }
 
@@ -123,13 +123,13 @@ export class HostKeySlots {
 
 export interface KeyRequest {
   readonly conversation: number | null;
-  /** By its name at the host. */
+  /** The model's name at the host. */
   readonly model: string;
-  /** The prompt, and the output ceiling where the request names one. */
+  /** Tokens of the prompt, plus the output ceiling if the request names one. */
   readonly tokens: number;
 }
 
-/** A key as one process may report it to another. */
+/** A key's state, as processes report it to each other. */
 export interface KeyLoad {
   readonly name: string;
   readonly state: "usable" | "resting" | "retired";
@@ -167,7 +167,7 @@ export class KeyLease {
     this.keys.retire(this.state, this.text, detail);
   }
 
-  /** The key has reached a limit at the host, of one model or of all (null); `ms` is what the host asks for. */
+  /** The key has reached a limit of one model, or of all (null); the host asks to wait for `ms`. */
   limited(model: string | null, ms: number | null): void {
     this.keys.rest(this.state, model, ms, this.startedMs);
   }
@@ -185,7 +185,7 @@ export class KeyLease {
     return this.keys.restMs(this.request.model);
   }
 
-  /** What the host reports replaces the estimate. */
+  /** The host's usage replaces the estimate. */
   used(tokens: number, nowMs: number): void {
     this.state.tokens.adjust(this.slots.tokens, tokens - this.counted, nowMs);
     this.counted = tokens;
@@ -197,7 +197,7 @@ export class KeyLease {
     this.state.inFlight -= 1;
   }
 
-  /** No host was asked: it counts as nothing. */
+  /** No host was called: nothing counts. */
   giveBack(nowMs: number): void {
     this.release();
     this.state.requests.adjust(this.slots.requests, -1, nowMs);
@@ -233,7 +233,7 @@ class KeyState {
   rested(model: string | null, ms: number | null, startedMs: number, nowMs: number): void {
     const name = model ?? "";
     const known = this.rests.get(name);
-    // Requests that began before the rest say nothing new.
+    // Requests from before the rest bring no news.
     if (known !== undefined && startedMs < known.atMs && ms === null) return;
     const times = (known?.times ?? 0) + 1;
     const restMs = ms ?? Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** (times - 1));
@@ -256,7 +256,7 @@ class KeyState {
 interface KeyRest {
   readonly untilMs: number;
   readonly atMs: number;
-  /** Rests in a row, each twice as long where the host names no time. */
+  /** Rests in a row; each is twice as long if the host names no time. */
   readonly times: number;
 }
 

@@ -6,15 +6,14 @@ import { HostKeySlots, type KeyLease, type KeyLoad, type KeyRequest } from "./ho
 import { SlotShare, type SlotShareMessages } from "./slot-share.ts";
 
 /**
- * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded
- * number of requests wait for a bounded time. A request that gets none is refused with a time to retry; streams in flight
- * go on.
+ * Slots at the hosts. A request occupies one for as long as the host works on it. While none is free, a bounded number of
+ * requests wait for a bounded time; a request that gets none is refused with a time to retry.
  */
 export class HostSlots {
-  /** By id: those of the configuration, and of former ones those that were busy at the last reload. */
+  /** By host id: the configured hosts, and removed ones that were busy at the last reload. */
   private readonly hosts = new Map<string, HostQueue>();
 
-  /** `sharing` reaches the processes that share the operator's limits; null for a process that is alone. */
+  /** `sharing` connects the processes that share the operator's limits; null for a process that is alone. */
   constructor(
     private readonly clock: Clock,
     private readonly sharing: OpenSlotShare | null = null,
@@ -22,8 +21,8 @@ export class HostSlots {
   ) {}
 
   /**
-   * The hosts of the configuration in force. Asks for a first slot at each, so that the first request need not
-   * wait for it, and forgets the others as far as they are idle.
+   * Applies a configuration's hosts. Requests a first slot at each, so that the first request need not wait, and forgets idle
+   * hosts that are no longer configured.
    */
   prepare(hosts: Iterable<LimitedHost>): void {
     const present = new Set<string>();
@@ -38,12 +37,12 @@ export class HostSlots {
     }
   }
 
-  /** A slot at once; null when none is free. `request` chooses the key at a host that has several. */
+  /** A slot at once; null if none is free. At a host with several keys, `request` chooses the key. */
   take(host: LimitedHost, request: KeyRequest = ANY): Slot | null {
     return this.queue(host).take(request);
   }
 
-  /** A slot within `ms`; null when the queue is full, time is up, or the client has left. */
+  /** A slot within `ms`; null if the queue is full, time is up or the client has left. */
   wait(
     host: LimitedHost,
     key: string,
@@ -54,12 +53,12 @@ export class HostSlots {
     return this.queue(host).wait(key, ms, signal, request);
   }
 
-  /** There is neither a free slot nor room in the queue. */
+  /** Neither a slot nor a place in the queue is free. */
   full({ id }: LimitedHost): boolean {
     return this.hosts.get(id)?.full === true;
   }
 
-  /** Other processes have left `count` slots of the limit `most` to this one. */
+  /** Other processes gave this one `count` slots of the limit `most`. */
   given(id: string, most: number, count: number): void {
     const queue = this.hosts.get(id);
     if (queue?.most === most) queue.given(count);
@@ -67,13 +66,13 @@ export class HostSlots {
     else this.sharing?.(id, most).giveBack(count);
   }
 
-  /** Other processes want `count` slots of the limit `most`. */
+  /** Other processes request `count` slots of the limit `most` back. */
   recalled(id: string, most: number, count: number): void {
     const queue = this.hosts.get(id);
     if (queue?.most === most) queue.recalled(count);
   }
 
-  /** For the metrics and the operator: every host that has something to tell. */
+  /** For metrics and the operator: every host with load or complaints. */
   *loads(): Generator<HostLoad> {
     for (const [host, { inFlight, slots, waiting, isCut, keys }] of this.hosts) {
       const load = { host, inFlight, limit: slots, waiting, cut: isCut ? 1 : 0 };
@@ -88,9 +87,9 @@ export class HostSlots {
       if (keys !== undefined) known.keys!.use(keys);
       return known;
     }
-    // A reload changed the limit: what is in flight gives back its slot to the old queue.
+    // A reload changed the limit: requests in flight return their slots to the old queue.
     known?.retire();
-    // The default is what one process can carry, so it is not shared.
+    // The default bounds one process, so it is not shared.
     const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
     const queue = new HostQueue(most, this.clock, share, keys === undefined ? null : this.keySlots(id, keys));
     this.hosts.set(id, queue);
@@ -105,14 +104,14 @@ export class HostSlots {
   }
 }
 
-/** Opens this process's share of a host's limit: by it, others hear what it needs and what it gives back. */
+/** Opens this process's share of a host's limit, through which it requests and returns slots. */
 export type OpenSlotShare = (host: string, most: number) => SlotShareMessages;
 
 /** How processes of one machine share the limits of keys. */
 export interface KeySharing {
-  /** How many there are: each has its part of every limit. */
+  /** Number of processes; each gets an equal part of every limit. */
   readonly processes: number;
-  /** A host refuses a key; `detail` is what it says, without secrets. */
+  /** A host refused a key; `detail` is its redacted message. */
   onRetired(host: string, key: string, detail: string): void;
 }
 
@@ -120,36 +119,36 @@ const ALONE: KeySharing = { processes: 1, onRetired() {} };
 /** For a host with one key. */
 const ANY: KeyRequest = { conversation: null, model: "", tokens: 0 };
 
-/** How many requests a host has, may have, and has waiting. */
+/** Requests at a host, its limit, and requests that wait for it. */
 export interface HostLoad {
   readonly host: string;
   readonly inFlight: number;
   readonly limit: number;
   readonly waiting: number;
-  /** How many processes give it less than its limit, because it was overloaded. */
+  /** Processes that give it less than its limit, because it was overloaded. */
   readonly cut: number;
   /** For a host with several keys. */
   readonly keys?: readonly KeyLoad[];
 }
 
-/** What matters of a host here; `maxConcurrent` is the operator's limit. */
+/** `maxConcurrent` is the operator's limit. */
 export interface LimitedHost {
   readonly id: string;
   readonly keys?: readonly HostKey[];
   readonly maxConcurrent?: number;
 }
 
-/** Streams that one process can carry. */
+/** As many streams as one process can carry. */
 export const DEFAULT_CONCURRENT = 10_000;
 
 export interface Slot {
-  /** At a host with several keys: the one that the request is sent with. */
+  /** The key that the request is sent with, at a host with several. */
   readonly key?: KeyLease | null;
-  /** The host said, or showed, that it has too much to do. */
+  /** The host reported or showed that it is overloaded. */
   overloaded(): void;
   /** Tokens that the host reports, for the rate of its key. */
   used?(tokens: number): void;
-  /** Once the host is done with the request; a second call does nothing. */
+  /** Call once the host is done with the request; a second call does nothing. */
   release(): void;
 }
 
@@ -212,12 +211,12 @@ class HostQueue {
     this.requestSlots();
     this.pollKeys();
     const given = await waiting;
-    // It came with any key that had room: now the conversation's own is chosen, where that has.
+    // The slot came with any key that had room: now the conversation's own is chosen, if that has room.
     given?.rechoose(request);
     return given;
   }
 
-  /** Room for a key's next request comes with time, which nothing announces. */
+  /** A key's rate recovers with time, without an event: so waiting requests are retried by a timer. */
   private pollKeys(): void {
     if (this.keys === null || this.isPolling || this.waiting === 0) return;
     this.isPolling = true;
@@ -231,7 +230,7 @@ class HostQueue {
   given(count: number): void {
     this.share?.given(count);
     this.invite();
-    // Places that are not needed after all may be what others lack.
+    // Slots that are not needed after all may be what other processes lack.
     this.share?.settle(this.inFlight);
   }
 
@@ -243,7 +242,7 @@ class HostQueue {
     this.share?.retire(this.inFlight);
   }
 
-  /** One slot for each request that is in flight or waits, and one for the next. */
+  /** Slots for the requests in flight and waiting, and one for the next. */
   private requestSlots(): void {
     this.share?.need(Math.min(this.inFlight + this.waiting + 1, this.limit.now(this.clock)));
   }
@@ -313,5 +312,5 @@ class HostSlot implements Slot {
   }
 }
 
-/** How often requests that wait for a key look for room. */
+/** Between retries of requests that wait for a key. */
 const KEY_POLL_MS = 50;

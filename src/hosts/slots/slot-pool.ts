@@ -1,9 +1,8 @@
 /**
- * Who has the slots of one host, where several workers share its limit. Each slot is either with one worker
- * or in the book. Messages carry differences and arrive in order, so the workers together never have more
- * slots than there are, whatever is still under way. Workers that run short take turns at what is free. When
- * nothing is free, those with more are asked to give back what they do not use, and what they use as soon as
- * they are done with it.
+ * The slots of one host, whose limit several workers share. Each slot is with one worker or in the pool. Messages carry
+ * differences and arrive in order, so the workers together never have more slots than the limit, whatever is under way.
+ * Workers that run short take turns at free slots. If none is free, workers with more return what they do not use, and used
+ * slots as soon as their requests end.
  */
 export class SlotPool {
   private readonly tallies = new Map<number, WorkerSlots>();
@@ -59,14 +58,14 @@ export class SlotPool {
       this.tallies.delete(worker);
       this.tallies.set(worker, tally);
     }
-    // A few extra, so that under rising load not every request has to wait for an answer.
+    // A few extra, so that under rising load not every request waits for a message.
     const spare = Math.floor(free / (SPARE_PART * this.workers));
     if (asker !== null && spare > 0) give(asker, this.tally(asker), spare);
     for (const [worker, count] of given) this.teller.give(worker, count);
     this.recall();
   }
 
-  /** Asks each for as many as all the others lack: which of its slots a worker uses is not known here. */
+  /** Requests from each worker as many as all others lack, because the pool does not know how many it uses. */
   private recall(): void {
     for (const [worker, tally] of this.tallies) {
       const count = this.due(worker, tally) - tally.owes;
@@ -76,10 +75,7 @@ export class SlotPool {
     }
   }
 
-  /**
-   * Among workers that all lack slots, the one with more gives to the one with fewer; an odd slot goes
-   * round.
-   */
+  /** If all workers lack slots, one with more gives to one with fewer; an odd slot goes round. */
   private due(worker: number, { has, lacks }: WorkerSlots): number {
     let lacking = 0;
     let fewest = Number.POSITIVE_INFINITY;
@@ -103,15 +99,15 @@ export class SlotPool {
 
 export interface SlotPoolMessages {
   give(worker: number, count: number): void;
-  /** Asks for `count` slots back, each as soon as it is not used. */
+  /** Requests `count` slots back, each as soon as it is free. */
   recall(worker: number, count: number): void;
 }
 
 interface WorkerSlots {
-  /** Places, including those on the way to it or back. */
+  /** Slots, including those on the way to it or back. */
   has: number;
   lacks: number;
-  /** Asked back and not yet returned. */
+  /** Requested back and not yet returned. */
   owes: number;
 }
 

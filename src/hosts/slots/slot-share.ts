@@ -1,16 +1,13 @@
-/**
- * A worker's part of the slots at one host, which it shares with other workers. `SlotPool` is the other
- * side.
- */
+/** A worker's slots at one host whose limit workers share; `SlotPool` is the other side. */
 export class SlotShare {
-  /** Places that are this worker's now. */
+  /** Slots that this worker has now. */
   held = 0;
   private requested = 0;
   private owed = 0;
 
   constructor(private readonly messages: SlotShareMessages) {}
 
-  /** `count` slots are used or wanted in all. Requests those that are missing. */
+  /** `count` slots are used or needed in all. Requests the missing ones. */
   need(count: number): void {
     const lack = count - this.held - this.requested;
     if (lack <= 0) return;
@@ -29,7 +26,7 @@ export class SlotShare {
     this.settle(used);
   }
 
-  /** Gives back what is owed, as far as it is not used: others come first at a slot that becomes free. */
+  /** Returns what is owed, as far as it is unused: a freed slot goes to other workers first. */
   settle(used: number): void {
     const count = Math.min(this.owed, this.held - used);
     if (count <= 0) return;
