@@ -6,7 +6,7 @@ import {
   type StickyRoute,
 } from "./candidate.ts";
 
-/** A model's hosts that stream before those that cannot, where a stream is wanted. */
+/** For a streaming request: hosts that stream come before hosts that cannot. */
 export function streamingFirst(
   candidates: readonly Candidate[],
   { stream }: Pick<RouteQuery, "stream">,
@@ -16,9 +16,8 @@ export function streamingFirst(
 }
 
 /**
- * Leaves out hosts that rest because they fail, but never more than half of a model's hosts: if most seem to
- * fail, what is known may be wrong, and the rest would get all of the load. Resting hosts that stay are tried
- * last.
+ * Skips resting hosts, but never more than half of a model's hosts: if most seem to fail, that may be wrong, and the others
+ * would get all of the load. Resting hosts that stay are tried last.
  */
 export function healthyFirst(candidates: readonly Candidate[], routeState: RouteState): readonly Candidate[] {
   for (const { route } of candidates)
@@ -27,7 +26,7 @@ export function healthyFirst(candidates: readonly Candidate[], routeState: Route
 }
 
 function restingLast(candidates: readonly Candidate[], routeState: RouteState): readonly Candidate[] {
-  // Asked once for each host, because a rest may end in the meantime.
+  // Read once per host, because a rest may end in the meantime.
   const judged = candidates.map((candidate) => ({
     candidate,
     restMs: routeState.restMs(candidate.route),
@@ -45,8 +44,8 @@ function restingLast(candidates: readonly Candidate[], routeState: RouteState): 
 }
 
 /**
- * A conversation stays with its last host, as long as that host works and the client lists no hosts in an order of
- * its own: what is cached there is worth more than a faster or cheaper host. One that cannot stream is left again as soon as another can.
+ * A conversation stays with its last host while that host works, unless the client gives an order of hosts: its prompt cache is
+ * worth more than a faster or cheaper host. It leaves a host that cannot stream as soon as another one can.
  */
 export function stickyFirst(
   candidates: readonly Candidate[],

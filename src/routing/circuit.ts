@@ -1,13 +1,12 @@
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * A circuit breaker. Closed: requests pass. After a few failures in a row, or when the host says so, it opens
- * and rests, longer each time it opens again; after the rest it is half open, and one request at a time is
- * let through to see.
+ * A circuit breaker. Closed: requests pass. After a few failures in a row, or at the host's request, it opens and rests,
+ * longer each time. After the rest it is half open: one request at a time is let through as a probe.
  *
- * A request can make a healthy host fail, with a field that it answers with 404 or a prompt that it never
- * finishes reading. So that nobody can take a host away from others, failures of that kind that hit only one
- * balance's requests do not open the circuit while somebody else is being served.
+ * A request can make a healthy host fail, with a field that the host answers with 404 or a prompt that it never finishes
+ * reading. So that no customer can take a host away from others, failures of that kind do not open the circuit if they hit
+ * only one balance while others are being served.
  */
 export class Circuit {
   private readonly failures = new FailureRun();
@@ -18,7 +17,7 @@ export class Circuit {
   private restsUntilMs = 0;
   /** The host requested the rest: an answer that was already on its way does not end it. */
   private isHostRequested = false;
-  /** A probe is under way, and nothing else enters, until then; 0 when none is. */
+  /** Until then a probe is under way and nothing else enters; 0: no probe. */
   private probeUntilMs = 0;
 
   state(nowMs: number): CircuitState {
@@ -26,26 +25,23 @@ export class Circuit {
     return nowMs < this.restsUntilMs ? "open" : "half_open";
   }
 
-  /** For how many milliseconds it lets no request through; 0 when it lets one through now. */
+  /** Milliseconds until it lets a request through; 0: now. */
   restMs(nowMs: number): number {
     if (this.openings === 0) return 0;
     return Math.max(this.restsUntilMs - nowMs, this.probeUntilMs - nowMs, 0);
   }
 
-  /** Nothing has been served, or no stream has come to its end, since the last failure. */
+  /** Nothing was served, or no stream reached its end, since the last failure. */
   get isFailing(): boolean {
     return this.openings > 0 || this.failures.length > 0 || this.deaths.length > 0;
   }
 
-  /** A probe has entered and nothing is known of it yet. */
+  /** A probe has entered and has not ended. */
   isProbed(nowMs: number): boolean {
     return nowMs < this.probeUntilMs;
   }
 
-  /**
-   * Takes the one place of a half-open circuit. Each `enter` is followed by one of `served`, `failed` and
-   * `left`.
-   */
+  /** Enters as the probe if the circuit is half open. One of `served`, `failed` and `left` follows. */
   enter(nowMs: number): void {
     if (this.openings > 0) this.probeUntilMs = nowMs + LONGEST_PROBE_MS;
   }
@@ -60,7 +56,7 @@ export class Circuit {
     this.isHostRequested = false;
   }
 
-  /** The rest that begins with this failure, or that it prolongs; null when it changes nothing. */
+  /** The rest that this failure starts or prolongs; null if it changes nothing. */
   failed(nowMs: number, { by, doubtful, restMs }: AttemptFailure): Rest | null {
     const { failures } = this;
     this.probeUntilMs = 0;
@@ -72,14 +68,12 @@ export class Circuit {
       : null;
   }
 
-  /** The request that had entered tells nothing about the host. */
+  /** The request that entered says nothing about the host. */
   left(): void {
     this.probeUntilMs = 0;
   }
 
-  /**
-   * A stream broke after it had started. `served` came before that, so such failures are counted separately.
-   */
+  /** A stream broke after it had started. Counted separately, because `served` came before. */
   died(nowMs: number, by: BalanceId): Rest | null {
     const { deaths } = this;
     deaths.add(by, true);
@@ -91,14 +85,14 @@ export class Circuit {
   }
 
   private fail(nowMs: number, row: FailureRun, by: BalanceId): Rest | null {
-    // Requests that were under way together fail together, which counts as one failure.
+    // Requests that were under way together fail together: that counts as one failure.
     if (this.state(nowMs) === "open") return null;
     if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return null;
     const ms = Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS);
     return this.open(nowMs, { ms, isHostRequested: false });
   }
 
-  /** Also what another process of the gateway has learnt. */
+  /** Rests the host; also called with what another process has learnt. */
   open(nowMs: number, rest: Rest): Rest | null {
     const untilMs = nowMs + rest.ms;
     const isNews = untilMs - Math.max(nowMs, this.restsUntilMs) >= MIN_NEWS_MS;
@@ -120,11 +114,11 @@ export interface Rest {
 }
 
 export interface AttemptFailure {
-  /** Whose request it was. */
+  /** The balance whose request failed. */
   readonly by: BalanceId;
   /** The request itself may have caused it. */
   readonly doubtful: boolean;
-  /** The host named the rest itself, as with `Retry-After`; null when it did not. */
+  /** The rest that the host named, as with `Retry-After`; null: none. */
   readonly restMs: number | null;
 }
 
@@ -134,13 +128,13 @@ export type CircuitState = "closed" | "open" | "half_open";
 const FAILURES_TO_OPEN = 3;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 30_000;
-/** What prolongs a rest by less is not worth telling. */
+/** A smaller extension of a rest is not reported. */
 const MIN_NEWS_MS = 500;
 /** A host may name a longer wait, but the gateway tries again after this. */
 const LONGEST_REQUESTED_REST_MS = 120_000;
 /** Longer than the wait for any first token. */
 const LONGEST_PROBE_MS = 60_000;
-/** If somebody else was served this recently, the host is healthy, and the failures are one customer's alone. */
+/** If another customer was served this recently, the host is healthy and the failures are one customer's own. */
 const LATELY_MS = 10_000;
 
 /** Failures in a row. */
@@ -163,7 +157,7 @@ class FailureRun {
   }
 }
 
-/** Who was served last, and when anybody else was: all that it takes to know it for each balance. */
+/** The balance that was served last, and when any other was: enough to tell it for each balance. */
 class LastServed {
   private by: BalanceId | null = null;
   private ms = Number.NEGATIVE_INFINITY;

@@ -1,12 +1,12 @@
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * Who was last sent to a host that is not their first choice, to learn whether it has become faster. A few customers
- * have to see it within a minute: if one were enough, the busiest customer would see all of it. Requests that go
- * there by themselves do not count, or they could keep everybody else from finding out.
+ * The customers that were last sent to a host that is not their first choice, to learn whether it has become faster. A few
+ * different customers have to measure it within a minute; otherwise the busiest one would make all measurements. Requests
+ * that prefer the host anyway do not count, because they could keep others from exploring it.
  */
 export class ExplorationLog {
-  /** Newest last; of one customer each. */
+  /** One entry per customer, newest last. */
   private readonly last: { readonly by: BalanceId; readonly atMs: number }[] = [];
 
   note(by: BalanceId, nowMs: number): void {
@@ -16,7 +16,7 @@ export class ExplorationLog {
     this.last.push({ by, atMs: nowMs });
   }
 
-  /** Milliseconds since anybody looked, Infinity if nobody did; 0 where this customer is not to. */
+  /** Milliseconds since the last exploration, Infinity if there was none; 0 if this customer should not explore. */
   dueMs(by: BalanceId, nowMs: number): number {
     const newest = this.last.at(-1)?.atMs;
     if (newest === undefined) return Number.POSITIVE_INFINITY;
@@ -27,7 +27,7 @@ export class ExplorationLog {
   }
 }
 
-/** Customers who have looked lately, from which number on no others are sent. */
+/** Once this many customers have explored lately, no more are sent. */
 const ENOUGH = 5;
 const LATELY_MS = 60_000;
 const EACH_AFTER_MS = 15_000;

@@ -8,10 +8,9 @@ import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
 /**
- * What past attempts say about hosts, shared by all requests. A host has a circuit of its own, for failures
- * that concern all of it (it cannot be reached, it does not accept the gateway's key), and one for each of
- * its models, because a model that is overloaded or missing says nothing about the others. Requests that a
- * host rejects, and clients that leave, say nothing at all.
+ * What past attempts show about hosts, shared by all requests. A host has one circuit for failures of the whole host (it cannot
+ * be reached, it refuses the gateway's key) and one for each of its models, because an overloaded or missing model says
+ * nothing about the others. Rejected requests and clients that leave do not count.
  */
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
@@ -21,11 +20,11 @@ export class Health {
 
   constructor(
     private readonly clock: Clock,
-    /** The machine's other workers hear what one of them found out. */
+    /** Reports a rest to the machine's other workers. */
     private readonly onRest: (rest: HostRest) => void = () => {},
   ) {}
 
-  /** How long the route takes no requests, in milliseconds; 0 when it takes one now. */
+  /** Milliseconds until the route takes requests; 0: now. */
   restMs({ host, model }: Route): number {
     const health = this.hosts.get(host.id);
     if (health === undefined) return 0;
@@ -35,7 +34,7 @@ export class Health {
     return route === undefined ? restMs : Math.max(restMs, route.circuit.restMs(nowMs));
   }
 
-  /** How the last attempt at the route, or at its host, ended; null before the first. */
+  /** How the last attempt at the route or its host ended; null before the first. */
   lastAttempt({ host, model }: Route): "served" | "failed" | null {
     const health = this.hosts.get(host.id);
     const route = health?.routes.get(model);
@@ -47,7 +46,7 @@ export class Health {
     return this.restMs(route) === 0;
   }
 
-  /** It has rested and takes requests again, but none has shown yet that it is well. */
+  /** It takes requests again after a rest, but none has succeeded yet. */
   unproven(route: Route): boolean {
     const health = this.hosts.get(route.host.id);
     if (health === undefined || !this.usable(route)) return false;
@@ -56,7 +55,7 @@ export class Health {
     return own !== "closed" || health.circuit.state(nowMs) !== "closed";
   }
 
-  /** Before each attempt: takes the place of a probe, which `observe` gives back. */
+  /** Call before each attempt: enters as a probe if need be, which `observe` ends. */
   enter(route: Route): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
@@ -65,7 +64,7 @@ export class Health {
     known.circuit.enter(nowMs);
   }
 
-  /** Circuits that one request is trying, which take no others until it is known how that ended. */
+  /** Circuits with a probe under way, which take no other requests meanwhile. */
   get probes(): number {
     const nowMs = this.clock.elapsedMs();
     const circuits = [...this.hosts.values()].flatMap(({ circuit, routes }) => [
@@ -75,7 +74,7 @@ export class Health {
     return circuits.filter((circuit) => circuit.isProbed(nowMs)).length;
   }
 
-  /** Before an attempt that is to show how fast the route is now. */
+  /** Call before an attempt that explores how fast the route is now. */
   noteExploration({ host, model }: Route, by: BalanceId): void {
     routeHealth(this.hostHealth(host.id), model).explorations.note(by, this.clock.elapsedMs());
   }
@@ -97,20 +96,17 @@ export class Health {
     return !this.refusedFallbacks.has(route, next, this.clock.elapsedMs());
   }
 
-  /** The host has refused these `fallbacks`: for a while, the gateway goes on instead. */
+  /** The host refused these `fallbacks`: for a while, the gateway falls back by itself. */
   refusesFallbacks(route: Route, next: readonly Route[]): void {
     this.refusedFallbacks.refused(route, next, this.clock.elapsedMs());
   }
 
-  /** Before the first attempt of a request. */
+  /** Call before the first attempt of a request. */
   begin(): void {
     this.retries.earn();
   }
 
-  /**
-   * Before each further attempt. False when half of the model's hosts are down and the others must not be
-   * overrun.
-   */
+  /** Call before each further attempt. False if half of the model's hosts are down and the retry budget is used up. */
   mayRetry({ routes }: Model): boolean {
     let down = 0;
     for (const route of routes) if (!this.usable(route)) down += 1;
@@ -118,9 +114,9 @@ export class Health {
   }
 
   /**
-   * How long a first token is worth waiting for while another host is ready, in milliseconds: 1.5 times what
-   * is slow for this route with a prompt of this size, or for the other route. A route that is not known well
-   * counts as somewhat slower than the model's other routes. Null while nothing is known.
+   * How long to wait for a first token while another host is ready, in milliseconds: 1.5 times what is slow for this route
+   * with a prompt of this size, or for the other route. A route with few measurements counts as somewhat slower than the
+   * model's other routes. Null while nothing is known.
    */
   firstTokenWaitMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
     const slowMs = this.slowMs(route, promptTokens);
@@ -136,7 +132,7 @@ export class Health {
     return this.speed(route)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
   }
 
-  /** After each attempt. */
+  /** Call after each attempt. */
   observe(route: Route, observation: Observation): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
@@ -172,7 +168,7 @@ export class Health {
     }
   }
 
-  /** After each relayed stream. */
+  /** Call after each relayed stream. */
   streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
@@ -184,7 +180,7 @@ export class Health {
     }
     if (kind !== "complete") return;
     circuit.completed();
-    // A short answer comes in a burst or two, which only shows how fast the network is.
+    // A short answer comes in a burst or two, which only shows the network's speed.
     if (tokens < MIN_TOKENS || ms < MIN_MS) return;
     speedOf(known, route).wrote(tokens, ms, by, nowMs);
     host.tokensPerSecond = moved(host.tokensPerSecond, (tokens * 1_000) / ms);
@@ -199,7 +195,7 @@ export class Health {
     known.lastFailure = { at, since: known.failingSince, detail };
   }
 
-  /** Another worker has found out that the host should rest. */
+  /** Another worker reported that the host should rest. */
   onRemoteRest({ host, model, ...rest }: HostRest): void {
     const health = this.hostHealth(host);
     const { circuit } = model === null ? health : routeHealth(health, model);
@@ -220,13 +216,13 @@ export class Health {
     return this.hosts.get(host.id)?.routes.get(model) ?? null;
   }
 
-  /** Reports every host of the catalog, in its order. */
+  /** Every host of the catalog, in its order. */
   report({ hosts }: Catalog): HostReport[] {
     const nowMs = this.clock.elapsedMs();
     return [...hosts.keys()].map((id) => reportOf(id, this.hosts.get(id), nowMs));
   }
 
-  /** After a reload: forgets what the catalog does not have any more. */
+  /** After a reload: forgets hosts and models that the catalog no longer has. */
   keep({ hosts, models }: Catalog): void {
     for (const id of this.hosts.keys()) if (!hosts.has(id)) this.hosts.delete(id);
     const named = new Set([...models.values()].flatMap(({ routes }) => routes.map(routeName)));
@@ -274,9 +270,9 @@ export type Observation =
     }
   | (AttemptFailure & {
       readonly kind: "failed";
-      /** It concerns all of the host's models. */
+      /** The failure concerns all of the host's models. */
       readonly wholeHost: boolean;
-      /** As the receipt tells it: never a word of the host's that could repeat a prompt. */
+      /** For the receipt; never quotes the host, which may repeat a prompt. */
       readonly detail: string;
     })
   | { readonly kind: "nothing" };
@@ -284,7 +280,7 @@ export type Observation =
 /** A rest that begins, of a host or of one of its models. */
 export interface HostRest extends Rest {
   readonly host: string;
-  /** By its name at the host; null: all of the host. */
+  /** The model's name at the host; null: the whole host. */
   readonly model: string | null;
 }
 
@@ -333,7 +329,7 @@ interface HostHealth {
 interface RouteHealth extends RouteRecord {
   readonly circuit: Circuit;
   readonly speed: Speed;
-  /** Measured by free requests, which anybody can send as they like: paid ones do not choose by it. */
+  /** Measured by free requests, which anybody can send at will, so paid ones do not choose by it. */
   readonly freeSpeed: Speed;
   readonly explorations: ExplorationLog;
   served: number;
@@ -345,7 +341,7 @@ interface RouteHealth extends RouteRecord {
 /** A slow first token: the 99th percentile. */
 const SLOW = 0.99;
 const WAITS = 1.5;
-/** A hiccup of the network or of this process is no reason to pay for a prompt twice. */
+/** At least this: a hiccup of the network or this process is no reason to pay for a prompt twice. */
 const MIN_WAIT_MS = 500;
 const STRANGER_WAITS = 3;
 const MIN_STRANGER_WAIT_MS = 2_000;

@@ -1,11 +1,10 @@
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * A figure of a route by which requests choose, such as its time to first token: the median of what the last few
- * customers saw. A customer has one vote however many requests they send, because what they send and how they read
- * it changes what is measured: to make a host look slow, or fast, somebody has to pay for most of the votes. A vote is
- * a moving average in which the past counts for less the longer ago it was, and votes that are old next to a new one
- * are dropped, so that a host that has changed is known by that soon.
+ * A measurement of a route, such as its time to first token: the median of the last few customers' values. Each customer has
+ * one vote, however many requests they send, because prompts and slow reading change what is measured: to make a host look
+ * slow or fast, one would have to pay for most of the votes. A vote is a moving average in which older samples count less,
+ * and votes that are old compared with a new one are dropped, so that a change of the host shows soon.
  */
 export class Measurement {
   /** Null before the first sample. */
@@ -13,7 +12,7 @@ export class Measurement {
   /** One for each balance. */
   private readonly votes: Vote[] = [];
 
-  /** What this customer saw themselves, within the last minute; otherwise the median. */
+  /** This customer's own value within the last minute; otherwise the median. */
   figureFor(by: BalanceId, nowMs: number): number | null {
     const own = this.votes.find((vote) => vote.by === by);
     return own !== undefined && nowMs - own.atMs <= OWN_MS ? own.value : this.median;
@@ -54,10 +53,9 @@ function oldestOf(votes: readonly Vote[]): number {
   return oldest;
 }
 
-/** Few, because a route that is only explored now and then has to be seen again by most of them. */
+/** Few, because most of them have to explore a rarely used route again before its median changes. */
 const MAX_VOTES = 9;
 const VOTE_MS = 5 * 60_000;
-/** Where few customers are, the median of all is what any of them makes it. */
 const OWN_MS = 60_000;
 /** The least share of a vote that each new sample makes up. */
 const MIN_WEIGHT = 0.1;

@@ -28,21 +28,18 @@ import type { RequestChanges } from "./overrides.ts";
 import { notPermitted } from "./route-filter.ts";
 
 /**
- * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is
- * the cost of its most expensive route. Attempts then walk the plan and never leave it.
+ * The hosts on which a request is tried, in order. A plan is made before money is held, because the hold covers its most
+ * expensive route. Attempts never leave the plan.
  */
 export interface Plan {
   readonly tier: "paid" | "open";
   /** At least one. */
   readonly candidates: readonly Candidate[];
-  /**
-   * Where every process would begin, whatever it has measured and remembers; null where they may differ, and on the
-   * Open Tier.
-   */
+  /** The route with which every process would begin; null if they may differ, and on the Open Tier. */
   readonly home: Route | null;
   /**
-   * Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`, which also says
-   * which models were skipped, and why. Null otherwise.
+   * For `gateway/auto:<variant>`, the skipped models with the reasons, for `auto_unresolvable` if nothing is left to try.
+   * Null otherwise.
    */
   readonly auto: { readonly skipped: readonly string[] } | null;
   /**
@@ -54,8 +51,8 @@ export interface Plan {
 }
 
 /**
- * The hosts that a request may be tried on, in order, or why there are none. Only reads what is known of them
- * right now. The query's model is a published id, as `idMeantBy` finds it.
+ * The hosts on which a request may be tried, in order, or why there are none. Reads their present state and changes nothing.
+ * The query's model is a published id, as `idMeantBy` finds it.
  */
 export function makePlan(
   query: RouteQuery,
@@ -104,7 +101,7 @@ function planFree(query: RouteQuery, catalog: Catalog, routeState: RouteState): 
   };
 }
 
-/** All of them where none is: estimates err, and a count will show whether the prompt really is too long. */
+/** All of them if none fits: estimates err, and a count will show whether the prompt is really too long. */
 function largeEnough(candidates: readonly Candidate[], { promptEstimate }: RouteQuery): readonly Candidate[] {
   const fitting = candidates.filter(({ model }) => promptEstimate <= model.contextLength);
   return fitting.length === 0 ? candidates : fitting;
@@ -165,7 +162,7 @@ type FoundCandidates =
   | { readonly candidates: readonly Candidate[]; readonly skipped: readonly string[] }
   | Refusal;
 
-/** Whatever keeps one model out of the plan, the next may be in it. */
+/** A refusal of one model does not keep the next out of the plan. */
 function candidatesOfAll(
   ids: readonly string[],
   query: RouteQuery,
@@ -244,8 +241,7 @@ function autoCandidates(
     }
   }
   if (candidates.length > 0) return { candidates, skipped };
-  // Estimates err. If the prompt really is too long, its count will show it, and `context_too_long` names
-  // that count.
+  // Estimates err. If the prompt is really too long, its count shows it, and `context_too_long` names the count.
   if (tooSmall.length > 0 && restMs === Infinity) return { candidates: tooSmall, skipped };
   if (filtered.length === ids.length) return filtered[0]!;
   return unresolvable(name, skipped, restMs);

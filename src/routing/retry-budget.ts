@@ -1,6 +1,6 @@
 /**
- * Keeps retries from multiplying the load while much is down. Each request adds half a retry to the budget,
- * so over time there are at most 1.5 attempts per request, plus a reserve for the first moments.
+ * Keeps retries from multiplying the load during an outage. Each request adds half a retry to the budget, so over time there
+ * are at most 1.5 attempts per request, plus a reserve for the first moments.
  */
 export class RetryBudget {
   private left = RESERVE;
@@ -10,7 +10,7 @@ export class RetryBudget {
     this.left = Math.min(this.left + RETRIES_PER_REQUEST, RESERVE);
   }
 
-  /** Takes a retry from the budget; false when there is none left. */
+  /** Takes a retry; false if none is left. */
   spend(): boolean {
     if (this.left < 1) return false;
     this.left -= 1;

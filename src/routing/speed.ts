@@ -2,9 +2,8 @@ import type { BalanceId } from "../units/id.ts";
 import { Measurement } from "./measurement.ts";
 
 /**
- * How fast a route was lately: first-token times and throughputs of its last streams. Medians are of customers and
- * move with every stream; percentiles are of the last `SAMPLES` and are worked out again after a few streams, because
- * each costs a sort.
+ * A route's recent first-token times and throughputs. Medians are taken over customers and change with every stream.
+ * Percentiles are taken over the last `SAMPLES` streams and computed again after a few streams, because each costs a sort.
  */
 export class Speed {
   private readonly firstTokens = new Samples();
@@ -12,7 +11,7 @@ export class Speed {
   private readonly latency = new Measurement();
   private readonly throughput = new Measurement();
   private readonly sustained = new Measurement();
-  /** First tokens again, by the size of the prompt: reading a long one takes its time. */
+  /** First-token times by size of the prompt, because long ones take longer. */
   private readonly sized: (SizedLatency | undefined)[] = [];
 
   /** A stream's first token came after `ms`. */
@@ -24,7 +23,7 @@ export class Speed {
     for (const latency of [this.latency, sized.latency]) latency.add(ms, by, nowMs);
   }
 
-  /** A whole stream gave so many output tokens within `ms` after its first piece. */
+  /** A stream brought so many output tokens within `ms` after its first piece. */
   wrote(tokens: number, ms: number, by: BalanceId, nowMs: number): void {
     const tokensPerSecond = (tokens * 1_000) / ms;
     this.rates.add(tokensPerSecond);
@@ -36,7 +35,7 @@ export class Speed {
     return this.latency.median;
   }
 
-  /** For this customer, with prompts of about this size where there were such. */
+  /** This customer's median, for prompts of about this size if there were any. */
   firstTokenMsFor(promptTokens: number, by: BalanceId, nowMs: number): number | null {
     const sized = this.sized[sizeOf(promptTokens)];
     return (sized?.latency ?? this.latency).figureFor(by, nowMs);
