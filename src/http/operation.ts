@@ -2,10 +2,6 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { About, AnswerTo, Credential } from "../api/about.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { notAdmin, roleFor } from "./admin/token.ts";
-import type { HttpDeps } from "./deps.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { type HttpExchange, queryOf } from "./exchange.ts";
-import { readFields, readQuery } from "./fields.ts";
 import {
   bearerOf,
   bearerOrApiKeyOf,
@@ -18,7 +14,11 @@ import {
   ownersOnly,
   type SessionIdentity,
   sessionsOnly,
-} from "./identity.ts";
+} from "./authentication.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type HttpExchange, queryOf } from "./exchange.ts";
+import { readFields, readQuery } from "./fields.ts";
 import type { JsonReply } from "./reply.ts";
 
 /**

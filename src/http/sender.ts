@@ -4,8 +4,8 @@ import { wideNetwork } from "../ledger/limits/wide-network.ts";
 import type { Release, Sender } from "../units/byte-budget.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
+import type { Identity } from "./authentication.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Identity } from "./identity.ts";
 
 /** Room in the memory for a body of so many bytes, once there is some. `taken` of them were counted before. */
 export async function takeRoom(

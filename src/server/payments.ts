@@ -1,5 +1,5 @@
 import { BY_GATEWAY, type SuspensionRecord } from "../customers/keys/key-store.ts";
-import { checkedSignature } from "../http/identity.ts";
+import { checkedSignature } from "../http/authentication.ts";
 import type { Throttles } from "../ledger/limits/address.ts";
 import { PaymentCounts } from "../payments/rails/payment-counts.ts";
 import { CardRail } from "../payments/rails/stripe/card-rail.ts";

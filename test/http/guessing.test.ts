@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { WrongTokens } from "../../src/http/admin/wrong-tokens.ts";
+import { againstForging } from "../../src/http/authentication.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import type { HttpExchange } from "../../src/http/exchange.ts";
-import { againstForging } from "../../src/http/identity.ts";
 import { UntrustedProxies } from "../../src/http/untrusted-proxies.ts";
 import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";

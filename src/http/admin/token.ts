@@ -5,10 +5,10 @@ import { takeOfAll, tooOften } from "../../ledger/limits/address.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { allows, type OperatorRole } from "../../units/operator-roles.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
+import { bearerOf } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { bearerOf } from "../identity.ts";
 
 /** Who has the token of GATEWAY_ADMIN_TOKEN, or of the data folder. */
 export const FIRST_OPERATOR: KnownOperator = {

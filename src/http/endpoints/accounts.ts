@@ -13,12 +13,12 @@ import { walletMessage } from "../../customers/accounts/wallet.ts";
 import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../../ledger/limits/address.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
+import { againstForging, againstGuessing } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { againstForging, againstGuessing } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { JsonReply, ok } from "../reply.ts";
 

@@ -7,8 +7,8 @@ import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
+import { type Identity, ownersOnly } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type Identity, ownersOnly } from "../identity.ts";
 import type { CreditOrder } from "./x402-orders.ts";
 
 /**

@@ -8,9 +8,9 @@ import { asksOpenTier, idMeantBy, modelsBehind, unknownModel } from "../../routi
 import { permittedModels } from "../../routing/route-filter.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { KeyPolicy } from "../../units/key-policy.ts";
+import type { Identity } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import type { Identity } from "../identity.ts";
 import { type Answered, type OperationRequest, operation } from "../operation.ts";
 import { type JsonReply, ok, written } from "../reply.ts";
 import { modelView, namedModel, together } from "./model-view.ts";

@@ -4,10 +4,10 @@ import type { ChangeAction } from "../../units/change-actions.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
+import { ownBalances } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readTime } from "../fields.ts";
-import { ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { page } from "../reply.ts";
 

@@ -11,11 +11,6 @@ import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../u
 import type { BalanceId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { usdFromNano } from "../../units/usd.ts";
-import { clientBlocks } from "../client-blocks.ts";
-import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
-import type { HttpExchange } from "../exchange.ts";
-import { readFields } from "../fields.ts";
 import {
   againstForging,
   againstGuessing,
@@ -23,7 +18,12 @@ import {
   identify,
   ownersOnly,
   type SessionIdentity,
-} from "../identity.ts";
+} from "../authentication.ts";
+import { clientBlocks } from "../client-blocks.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { HttpExchange } from "../exchange.ts";
+import { readFields } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { type JsonReply, list, ok } from "../reply.ts";
 import { emailOf, identityView, MAX_MAILS, tooMany } from "./accounts.ts";

@@ -4,12 +4,12 @@ import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import { wideNetwork } from "../../ledger/limits/wide-network.ts";
 import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
 import { errorObject, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
+import { bearerOf, missingKey } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { bearerOf, missingKey } from "../identity.ts";
 import { readSenderBody } from "../sender-body.ts";
 
 /**

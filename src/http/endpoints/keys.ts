@@ -16,12 +16,12 @@ import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../u
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
+import { actorOf, type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readFields, repeated } from "../fields.ts";
-import { actorOf, type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { created, type JsonReply, ok } from "../reply.ts";
 import { keySpec } from "./key-fields.ts";

@@ -10,12 +10,12 @@ import { invalidField, type Refusal, refused } from "../../units/errors/refusal.
 import type { BalanceId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
+import { actorOf, type Identity } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readUsd, repeated } from "../fields.ts";
-import { actorOf, type Identity } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 import { identityView } from "./accounts.ts";

@@ -3,10 +3,10 @@ import type { Key } from "../../customers/keys/key.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../../store/ledger/receipts.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
+import { type Identity, ownBalances } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { accepts, readTime, readUsd, repeated } from "../fields.ts";
-import { type Identity, ownBalances } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok, replyAs } from "../reply.ts";
 

@@ -3,9 +3,9 @@ import type { RunUse } from "../../store/ledger/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import { refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
+import { actorOf } from "../authentication.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
-import { actorOf } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 

@@ -1,11 +1,11 @@
 import { PAYMENTS } from "../../api/payments.ts";
 import { refuse, refused } from "../../units/errors/refusal.ts";
+import { againstForging } from "../authentication.ts";
 import { declaredLength } from "../body.ts";
 import { readControlBytes } from "../control-body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { againstForging } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { ok } from "../reply.ts";
 

@@ -4,9 +4,9 @@ import { MAILBOX, originOf } from "../../customers/events/webhook.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
+import { actorOf } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { actorOf } from "../identity.ts";
 import { operation } from "../operation.ts";
 import { created, list, ok } from "../reply.ts";
 

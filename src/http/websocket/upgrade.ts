@@ -6,11 +6,11 @@ import { wideNetwork } from "../../ledger/limits/wide-network.ts";
 import { sessionOf } from "../../routing/session-ids.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
+import { bearerOf, missingKey } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { bearerOf, missingKey } from "../identity.ts";
 import { paysFor } from "../sender.ts";
 import { ResponsesConnection } from "./responses-connection.ts";
 
