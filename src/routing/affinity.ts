@@ -4,10 +4,9 @@ import type { Candidate, StickyRoute } from "./candidate.ts";
 import type { ConversationId } from "./conversation.ts";
 
 /**
- * Which host each conversation was last served by. That host holds the conversation's prompt cache, which makes the
- * next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out. Where every process
- * begins with the same host anyway (`Plan.home`), nothing needs to be remembered; conversations that are elsewhere are
- * sent to the other processes, a batch at a time. All of it is a hint: what is forgotten or lost costs a cache.
+ * Sticky routes: the host that last served each conversation. It has the conversation's prompt cache, which makes the next turn
+ * cheaper and faster, and only it can read its reasoning signatures. Conversations at the host with which every process would
+ * begin (`Plan.home`) are not remembered; others are sent to the other processes in batches. A lost entry costs only a cache.
  */
 export class Affinity {
   private readonly entries = boundedCache<ConversationId, AffinityEntry>(MAX_CONVERSATIONS);
@@ -16,7 +15,7 @@ export class Affinity {
 
   constructor(
     private readonly clock: Clock,
-    /** Other processes that serve the same customers; null where there are none. */
+    /** Sends to the other processes of the store; null if there are none. */
     private readonly send: ((routes: readonly RemoteRoute[]) => void | Promise<void>) | null = null,
   ) {}
 
@@ -24,7 +23,7 @@ export class Affinity {
     return this.entryOf(conversation)?.route ?? null;
   }
 
-  /** The host keeps what it has cached of the conversation for `keptMs`. */
+  /** Remembers the host, which keeps its cache of the conversation for `keptMs`. */
   served(conversation: ConversationId, candidate: Candidate, { isHome, keptMs }: ServedAt): void {
     // Home routes are not stored, and do not replace what another process has sent.
     if (isHome) return;
@@ -42,11 +41,11 @@ export class Affinity {
       sentMs: isSame ? known.sentMs : Number.NEGATIVE_INFINITY,
     };
     this.entries.set(conversation, entry);
-    // The others would forget it before its next turn.
+    // Other processes would forget it before the next turn.
     if (nowMs - entry.sentMs > keptMs / 2) this.scheduleBroadcast(conversation, entry);
   }
 
-  /** Another process has served these. */
+  /** Applies routes that another process sent. */
   onRemoteRoutes(routes: readonly RemoteRoute[]): void {
     const nowMs = this.clock.elapsedMs();
     for (const { conversation, keptMs, ...route } of routes)
@@ -67,7 +66,7 @@ export class Affinity {
     this.clock.after(BROADCAST_AFTER_MS, () => void this.broadcast());
   }
 
-  /** Never rejects; one batch is on its way at a time. */
+  /** Sends one batch at a time; never rejects. */
   private async broadcast(): Promise<void> {
     const routes = [...this.pending].map(([conversation, { route, keptMs }]) => ({
       conversation,
@@ -78,21 +77,21 @@ export class Affinity {
     try {
       await this.send?.(routes);
     } catch {
-      // The others send these conversations where they would have sent them anyway.
+      // If a batch is lost, the others send these conversations to their home routes.
     }
     this.isScheduled = this.pending.size > 0;
     if (this.isScheduled) this.clock.after(BROADCAST_AFTER_MS, () => void this.broadcast());
   }
 }
 
-/** What one process tells another. */
+/** A sticky route as processes send it to each other. */
 export interface RemoteRoute extends StickyRoute {
   readonly conversation: ConversationId;
   readonly keptMs: number;
 }
 
 export interface ServedAt {
-  /** Every process would have sent it there, and this one knew of no other place for it. */
+  /** Every process would have sent it there by itself. */
   readonly isHome: boolean;
   readonly keptMs: number;
 }

@@ -5,10 +5,7 @@ import { streamingFirst } from "./candidate-order.ts";
 import { type Cutoff, type HostSort, NO_PREFERENCES } from "./provider-preferences.ts";
 import { providerAllows } from "./route-filter.ts";
 
-/**
- * One model's candidates as `provider` wants them: filtered, then in its order. Where a filter leaves none, the
- * refusal names that filter.
- */
+/** One model's candidates, filtered and ordered by `provider`. If a filter leaves none, the refusal names that filter. */
 export function preferredCandidates(
   candidates: readonly Candidate[],
   query: RouteQuery,
@@ -24,7 +21,7 @@ export function preferredCandidates(
   return allowFallbacks ? ordered : ordered.slice(0, 1);
 }
 
-/** As it is where the client prefers nothing: the model's order, or the operator's for all. */
+/** The order without a client's preference: the model's, or else the operator's for all models. */
 function unasked(
   candidates: readonly Candidate[],
   query: RouteQuery,
@@ -36,10 +33,7 @@ function unasked(
   return streamingFirst(sorted(candidates, order, query, routeState), query);
 }
 
-/**
- * Preferences that compare the candidates of all models with each other: sorting without partition, and preferred
- * speeds.
- */
+/** Preferences across the candidates of all models: sorting without partition, and preferred speeds. */
 export function acrossModels(
   candidates: readonly Candidate[],
   query: RouteQuery,
@@ -62,7 +56,7 @@ function fastFirst(
   return [...candidates.filter(fast), ...candidates.filter((candidate) => !fast(candidate))];
 }
 
-/** What each process has measured decides where the request goes. */
+/** Whether the order depends on what each process has measured. */
 export const isByMeasure = (
   { order, overrides: { provider } }: RouteQuery,
   [first]: readonly Candidate[],
@@ -78,11 +72,10 @@ function rank(order: readonly string[], { route }: Candidate): number {
 }
 
 /**
- * Cheapest first, except that each working host is first for its share of the requests, weighted by the inverse square
- * of the price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the price gets a
- * quarter. Whose turn it is follows from the conversation (rendezvous hashing): all processes send every turn of one to
- * the same host without telling each other, and when a host comes or goes, only the conversations that it gets or had
- * move. Where a stream is wanted, hosts that cannot are left for last.
+ * Cheapest first, except that each working host comes first for its share of the requests, weighted by the inverse square of
+ * its price, as at OpenRouter: hosts with the same price get equal shares, one at twice the price a quarter. The conversation
+ * decides (rendezvous hashing): all processes send its turns to the same host without messages, and a host that comes or goes
+ * moves only its own conversations. For streams, hosts that cannot stream come last.
  */
 function shared(
   candidates: readonly Candidate[],
@@ -113,8 +106,8 @@ function waitOf({ route: { host, model }, price }: Candidate, seed: bigint): num
 const MIN_PRICE = 1_000_000;
 
 /**
- * In order; except that now and then the first place goes to a host that few have seen lately, as nothing else would
- * show that it has become faster. A conversation that has a home is not sent away for that.
+ * In order, except that now and then a host with few recent measurements comes first, because nothing else would show that it
+ * has become faster. A conversation with a sticky route is not used for that.
  */
 function sorted(
   candidates: readonly Candidate[],
@@ -132,7 +125,7 @@ function sorted(
   return [{ ...explored, isExplored: true }, ...ordered.filter((candidate) => candidate !== explored)];
 }
 
-/** The share of requests without a preference that may go to a host that few have seen lately (routing/looks). */
+/** The share of requests without a preference that may explore a host (routing/exploration-log). */
 const EXPLORED_SHARE = 1 / 16;
 
 /** Routes without measurements come last, in their previous order. */

@@ -2,9 +2,8 @@ import type { Route } from "../catalog/catalog.ts";
 import type { Candidate, RouteQuery, RouteState } from "./candidate.ts";
 
 /**
- * Hosts that fall back by themselves (`fallbacks: native`) are sent the client's `fallbacks` with the model requested, where
- * they serve all of its models. Such a host may go on with the next model in the middle of an answer, which nobody else
- * can, and bills each model that it ran (decision 28).
+ * Hosts that fall back by themselves (`fallbacks: native`) get the client's `fallbacks` if they serve all of its models. Such a
+ * host can go on with the next model in the middle of an answer, and bills each model that it ran (decision 28).
  */
 export function withHanded(
   candidates: readonly Candidate[],
@@ -34,22 +33,21 @@ const MAX_HANDED = 3;
 
 export const routeOf = ({ route }: Candidate): Route => route;
 
-/** Without what its host would do by itself: the gateway does it then. */
+/** The candidate without its host's own fallbacks: the gateway then falls back itself. */
 export function unhanded(candidate: Candidate): Candidate {
   const { handed, ...own } = candidate;
   return handed === undefined ? candidate : own;
 }
 
-/** The models that may have a part in the answer, in order. */
+/** The models that may write a part of the answer, in order. */
 export const chainOf = (candidate: Candidate): readonly Candidate[] => [
   candidate,
   ...(candidate.handed ?? []),
 ];
 
 /**
- * Which of the models a host means by a name in its answer; null is the one requested. Hosts name models by their
- * canonical ids, which may have a date where the name that they were sent has none. A name that is none of these is the
- * next in order after `after`, because hosts try them in order.
+ * Which of the models a name in the host's answer means; null: the requested one. Hosts use canonical ids, which may have a
+ * date that the requested name lacks. An unknown name means the model after `after`, because hosts try them in order.
  */
 export function memberNamed(name: string | null, chain: readonly Candidate[], after = -1): number {
   if (name === null) return 0;

@@ -1,7 +1,4 @@
-/**
- * Runs the work for one caller at a time. Callers that come meanwhile share one run, which begins afterwards:
- * it finds whatever they changed before they came.
- */
+/** Runs `work` one run at a time. Callers that come during a run share the next one, which sees what they changed before. */
 export function coalesceRuns<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | null = null;
   let waiting: Promise<Result> | null = null;

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "./clock.ts";
 
-/** What a process does in the background, again and again: one round at a time, with pauses between. */
+/** Repeats work in the background: one round at a time, with pauses between. */
 export class Rounds {
   private timer: Timer;
   private running: Promise<void> = Promise.resolve();

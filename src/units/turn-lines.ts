@@ -1,7 +1,4 @@
-/**
- * Lets those who want the same thing have it one after another, first come first served. Nobody who holds a turn asks
- * for another, so nobody waits for ever.
- */
+/** Locks by name, first come first served. A holder never takes a second lock, so there are no deadlocks. */
 export class TurnLines {
   /** The last of each line; bounded by those who wait. */
   private readonly lines = new Map<string, TurnLine>();
