@@ -1,6 +1,6 @@
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { check } from "./auditor.ts";
 import type { NodeLife } from "./free-requests.ts";
+import { check } from "./world.ts";
 
 /**
  * The auditor's book of the requests that a fleet has neither admitted nor refused yet. A request that is refused

@@ -8,6 +8,7 @@ import { FREE_REFUSALS } from "./catalogue.ts";
 import { alwaysReports, type Served, THOUGHTS_PER_SECOND, WORD } from "./hosts.ts";
 import type { Seen } from "./languages.ts";
 import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
+import { check } from "./world.ts";
 
 /**
  * Keeps books of its own, from what clients saw and hosts did, and from nothing that the gateway says of
@@ -150,7 +151,7 @@ export class Auditor {
         );
         return;
       case "open":
-        throw new AuditFailure(`a request never ended: ${about}`);
+        return check(false, `a request never ended: ${about}`);
     }
   }
 
@@ -294,14 +295,6 @@ export const isStopped = ({ outcome, error }: SimulatedRequest): boolean =>
   outcome === "broken" && error !== null && STOPS.has(error);
 
 const STOPS = new Set(["insufficient_credit", "budget_exhausted", "invalid_api_key", "account_suspended"]);
-
-class AuditFailure extends Error {
-  override name = "AuditFailure";
-}
-
-export function check(condition: boolean, what: string): asserts condition {
-  if (!condition) throw new AuditFailure(what);
-}
 
 /** A request as its client knows it. */
 export interface SimulatedRequest extends Counted {

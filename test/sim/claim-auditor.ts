@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AccountId } from "../../src/units/id.ts";
-import { check } from "./auditor.ts";
+import { check } from "./world.ts";
 
 export type Person = "owner" | "thief";
 

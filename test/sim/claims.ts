@@ -18,13 +18,13 @@ import { DAY_MS, epochMs, pause } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 import type { AccountId, BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
-import { check } from "./auditor.ts";
 import { ClaimAuditor, type Credential, type Deed, isOfClaim, type Person } from "./claim-auditor.ts";
 import { EMAILS, People } from "./claim-people.ts";
 import { type Process, Processes } from "./claim-processes.ts";
 import { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
 import { Random } from "./random.ts";
+import { check } from "./world.ts";
 
 /**
  * An owner, a thief who has the key from set-up, and the operator do whatever they can with every credential that they

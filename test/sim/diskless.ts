@@ -6,8 +6,8 @@ import { type CommitBatch, CommitUnknown } from "../../src/store/journal/postgre
 import { addSpending } from "../../src/store/ledger/ends.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { check } from "./auditor.ts";
 import type { Random } from "./random.ts";
+import { check } from "./world.ts";
 
 /**
  * What PostgreSQL keeps of nodes that have no journal: streams under way, ends, and which lives may still

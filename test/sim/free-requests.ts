@@ -1,5 +1,5 @@
 import type { ReceiptId } from "../../src/units/id.ts";
-import { check } from "./auditor.ts";
+import { check } from "./world.ts";
 
 /**
  * The auditor's book of the free requests of one owner, made through any node of the fleet, on the day that

@@ -10,8 +10,8 @@ import type { AccountId, BalanceId, BudgetId, KeyId } from "../../src/units/id.t
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";
 import { keyOf } from "../fakes/key.ts";
-import { check } from "./auditor.ts";
 import type { Random } from "./random.ts";
+import { check } from "./world.ts";
 
 /** The keys of a few owners. Production code rotates and changes them; what they share is known here. */
 export class Holders {

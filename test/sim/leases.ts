@@ -15,11 +15,11 @@ import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { keyOf } from "../fakes/key.ts";
-import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
 import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
+import { check } from "./world.ts";
 
 /**
  * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with

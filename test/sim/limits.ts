@@ -1,7 +1,8 @@
 import type { Key } from "../../src/customers/keys/key.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/units/clock.ts";
-import { check, type SimulatedRequest } from "./auditor.ts";
+import type { SimulatedRequest } from "./auditor.ts";
 import type { Served } from "./hosts.ts";
+import { check } from "./world.ts";
 
 /**
  * The auditor's books of what is counted without being paid: a key's requests and tokens of a minute, and its

@@ -24,13 +24,13 @@ import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { Asking, type RequestedAmounts, type UseOf } from "./asking.ts";
-import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
 import { FreeRequests } from "./free-requests.ts";
 import { type FleetAuthority, MemoryAuthority } from "./memory-authority.ts";
 import { Random } from "./random.ts";
 import { DatabaseAuthority } from "./sqlite-authority.ts";
+import { check } from "./world.ts";
 
 /**
  * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with

@@ -3,8 +3,9 @@ import type { Debits } from "../../src/ledger/debits.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { type Auditor, check } from "./auditor.ts";
+import type { Auditor } from "./auditor.ts";
 import type { Random } from "./random.ts";
+import { check } from "./world.ts";
 
 /**
  * Takes credit back, and asks again under the same idempotency key: where no answer came, because the gateway

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { showMutants } from "./mutants/mutant.ts";
 import { Progress } from "./progress.ts";
-import type { Counts, OnStep, Options, Scenario } from "./scenario.ts";
+import { type Options, type Scenario, simulate } from "./scenario.ts";
 import { listed, SCENARIOS, type ScenarioName } from "./scenarios.ts";
 
 /**
@@ -47,9 +47,9 @@ function runAlone(seed: number, of: Options): Promise<Counts> {
   });
 }
 
-async function run(seed: number, of: Options, onStep: OnStep = () => {}): Promise<Counts> {
+async function run(seed: number, of: Options, onStep?: (step: number, of: number) => void): Promise<Counts> {
   try {
-    return await scenario.run(seed, of, onStep);
+    return await (scenario.run?.(seed, of, onStep) ?? simulate(scenario, seed, of, onStep));
   } catch (error) {
     const command = name === "gateway" ? "sim" : `sim:${name}`;
     const own = given.join(" ").replaceAll(/--seeds? \d+ ?/g, "");
@@ -57,6 +57,8 @@ async function run(seed: number, of: Options, onStep: OnStep = () => {}): Promis
     throw error;
   }
 }
+
+type Counts = Readonly<Record<string, number>>;
 
 /** Seeds from `seed` on, and how many. */
 interface Seeds {

@@ -1,26 +1,46 @@
 import type { Mutants } from "./mutants/mutant.ts";
+import { World } from "./world.ts";
 
-/** Something that `run.ts` simulates, from a seed. */
-export interface Scenario<Of extends Options = Options> {
+/** A kind of world that `run.ts` simulates. */
+export interface Scenario<Of extends Options = Options, What extends string = string> {
   /** What the command line takes besides `--seed` and `--seeds`, with the values that hold otherwise. */
   readonly options: Of;
   /** Unless `--seeds` says otherwise. */
   readonly seeds: number;
   readonly mutants: Mutants;
-  /** One seed: what happened, in numbers. */
-  run(seed: number, of: Of, onStep: OnStep): Promise<Counts>;
+  /** What may happen. */
+  readonly counts: readonly What[];
+  steps(of: Of): number;
+  /** Puts into a new world who acts in it, and who judges. */
+  fill(world: World<What>, of: Of): void;
+  run?(
+    seed: number,
+    of: Of,
+    onStep?: (step: number, of: number) => void,
+  ): Promise<Readonly<Record<string, number>>>;
   /** What is known once all seeds are through. */
-  says?(totals: Counts): readonly string[];
+  says?(totals: Readonly<Record<string, number>>): readonly string[];
   readonly kept: string;
 }
 
 /** A number is given as `--name N`; whatever is false otherwise, as `--name`. */
 export type Options = Readonly<Record<string, number | boolean>>;
 
-export type Counts = Readonly<Record<string, number>>;
+/** Infers the options and the counts. */
+export const scenario = <Of extends Options, const What extends string>(
+  one: Scenario<Of, What>,
+): Scenario<Of, What> => one;
 
-/** Tells how far a seed has come. */
-export type OnStep = (step: number, of: number) => void;
-
-/** Infers the options. */
-export const scenario = <Of extends Options>(one: Scenario<Of>): Scenario<Of> => one;
+/** One seed: what happened in it, in numbers. */
+export async function simulate<Of extends Options, What extends string>(
+  { counts, options, fill, steps }: Scenario<Of, What>,
+  seed: number,
+  given: Partial<Of> = {},
+  onStep?: (step: number, of: number) => void,
+): Promise<Record<What, number>> {
+  const world = new World(seed, counts);
+  const of = { ...options, ...given };
+  fill(world, of);
+  await world.run(steps(of), onStep);
+  return world.counts;
+}

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { simulateHolds } from "./holds.ts";
+import { simulate } from "./gateway.ts";
+import { HOLDS } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
+import { simulate as simulateScenario } from "./scenario.ts";
 import { simulateTaking } from "./taking.ts";
-import { simulate } from "./world.ts";
 
 /** Few: `.ci/run` runs many more. */
 const SEEDS = 80;
@@ -66,7 +67,7 @@ test("half of the ledgers are 40 ms away, and now and then cut off together: the
   }));
 
 test("holds follow their streams: they cover what hosts have done, no cap is crossed, nothing is lost for which limits have room", () =>
-  happens(6, (seed) => simulateHolds(seed, 4_000), {
+  happens(6, (seed) => simulateScenario(HOLDS, seed), {
     complete: 20,
     refused: 1,
     stopped: 1 / 4,

@@ -9,12 +9,12 @@ import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
 import { Random } from "./random.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
 import { type Life, NodeBooks, type OpenHold, SoleBooks, type TakeBackBooks } from "./take-back-books.ts";
+import { check } from "./world.ts";
 
 /**
  * Histories of a balance that is paid for by card: refunds, some of which fail, disputes of parts and of the whole,

@@ -2,8 +2,9 @@ import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { WINDOW_KINDS, windowAt } from "../../src/units/window.ts";
-import { type BookedReceipt, check, isStopped, type SimulatedRequest } from "./auditor.ts";
+import { type BookedReceipt, isStopped, type SimulatedRequest } from "./auditor.ts";
 import type { Holders } from "./holders.ts";
+import { check } from "./world.ts";
 
 /**
  * Judges what is taken while limits change. Looks between any two turns, before and after each change: nothing has

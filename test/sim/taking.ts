@@ -22,12 +22,12 @@ import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
-import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { type FleetAuthority, MemoryAuthority, type SendInquiries } from "./memory-authority.ts";
 import type { SimulatedStore } from "./nodes.ts";
 import { Random } from "./random.ts";
 import { DatabaseAuthority } from "./sqlite-authority.ts";
+import { check } from "./world.ts";
 
 /**
  * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
