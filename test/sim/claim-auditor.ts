@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
-import type { AccountId } from "../../src/units/id.ts";
-import { check } from "./world.ts";
+import type { Clock } from "../../src/units/clock.ts";
+import type { AccountId, BalanceId } from "../../src/units/id.ts";
+import { type Auditor, check } from "./world.ts";
 
 export type Person = "owner" | "thief";
 
@@ -34,7 +35,12 @@ export interface Deed {
  * back. From that answer on, nothing that came of the claim spends, reads or changes anything, and only an account for
  * which the owner claims with the recovery secret has the balance. Turns number requests and answers, in order.
  */
-export class ClaimAuditor {
+export class ClaimAuditor implements Auditor {
+  /** Null before set-up. */
+  balance: BalanceId | null = null;
+  /** Whose the balance is, and since when. */
+  account: AccountId | null = null;
+  sinceMs = 0;
   /** What was answered to have ended. */
   private readonly ended = new Set<Credential>();
   /** Accounts that the owner has let have the balance since it was last taken back. */
@@ -47,7 +53,10 @@ export class ClaimAuditor {
   private allRevokedAt = -1;
   private turns = 0;
 
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly time: Pick<Clock, "elapsedMs">,
+  ) {}
 
   turn(): number {
     return this.turns++;
@@ -121,8 +130,13 @@ export class ClaimAuditor {
     check(revision <= this.seenRevision, `${name}: ${by.name} changed a run after it ended`);
   }
 
-  /** Between any two steps. */
-  check(account: AccountId | null): void {
+  watch(): void {
+    if (this.balance === null) return;
+    const { account_id: account } = this.db
+      .query<{ account_id: AccountId | null }, [string]>("SELECT account_id FROM balances WHERE id = ?")
+      .get(this.balance)!;
+    if (account !== this.account) this.sinceMs = this.time.elapsedMs();
+    this.account = account;
     check(
       account === null || !this.wasTakenBack || this.mayHave.has(account),
       `${account} has what was taken back from it`,

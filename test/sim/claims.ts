@@ -16,73 +16,69 @@ import { revisedRun } from "../../src/customers/keys/run.ts";
 import { newRecoverySecret } from "../../src/customers/keys/secret.ts";
 import { DAY_MS, epochMs, pause } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
-import type { AccountId, BalanceId, KeyId } from "../../src/units/id.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { ClaimAuditor, type Credential, type Deed, isOfClaim, type Person } from "./claim-auditor.ts";
 import { EMAILS, People } from "./claim-people.ts";
 import { type Process, Processes } from "./claim-processes.ts";
-import { VirtualClock } from "./clock.ts";
+import type { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
-import { Random } from "./random.ts";
-import { check } from "./world.ts";
+import { CLAIM_MUTANTS } from "./mutants/claims.ts";
+import type { Random } from "./random.ts";
+import { scenario } from "./scenario.ts";
+import { check, type Player, type World } from "./world.ts";
+
+const COUNTS = [
+  "claimed",
+  "undone",
+  "detached",
+  "deleted",
+  "made",
+  "rotated",
+  "revised",
+  "runs revised",
+  "revoked",
+  "replaced",
+  "spent",
+  "turned away",
+  "crashes",
+  "lost",
+] as const;
 
 /**
  * An owner, a thief who has the key from set-up, and the operator do whatever they can with every credential that they
  * hold, whether it still works or not: at once, in any order, over weeks, at one process or at two, which end at any
  * moment. The auditor knows who was given what. In the end the owner takes the balance back, and has all of it.
  */
-export async function simulateClaims(seed: number, steps: number): Promise<ClaimTotals> {
-  // Loaded in the middle of a run, it would take as long as it takes.
-  await import("viem/utils");
-  const world = new ClaimWorld(new Random(seed));
-  try {
-    return await world.run(steps);
-  } finally {
-    world.close();
-  }
-}
+export const CLAIMS = scenario({
+  options: { steps: 24 },
+  seeds: 500,
+  // The rarest of its faults needs two claims of one balance.
+  mutants: { rules: CLAIM_MUTANTS, options: ["--steps", "60"], seeds: 600 },
+  counts: COUNTS,
+  steps: ({ steps }) => steps,
+  fill: (world) => void world.joins(new OwnerAndThief(world)),
+  kept: "Nothing of a claim spent, read or changed anything after it was answered to be taken back, and the owner was never locked out.",
+});
 
-type What =
-  | "claimed"
-  | "undone"
-  | "detached"
-  | "deleted"
-  | "made"
-  | "rotated"
-  | "revised"
-  | "runs revised"
-  | "revoked"
-  | "replaced"
-  | "spent"
-  | "turned away"
-  | "crashes"
-  | "lost";
-export type ClaimTotals = Record<What, number>;
-
-const START = epochMs(Date.UTC(2026, 0, 1));
 const RUN = "job";
 /** The run that they change lasts as long as the simulation. */
 const FAR = epochMs(Date.UTC(2100, 0, 1));
 /** Longer than anything takes that a process asked of its keeper before it ended. */
 const LONG_MS = 1_000;
 
-class ClaimWorld {
-  private readonly totals = Object.fromEntries(WHATS.map((what) => [what, 0])) as ClaimTotals;
-  private readonly time = new VirtualClock(START);
+class OwnerAndThief implements Player {
   private readonly db = emptied();
-  private readonly auditor = new ClaimAuditor(this.db);
+  private readonly random: Random;
+  private readonly time: VirtualClock;
+  private readonly auditor: ClaimAuditor;
   private readonly people: People;
   private readonly processes: Processes;
-  private balance: BalanceId | null = null;
   /** The owner's, which derives from set-up. */
   private secret!: Credential;
-  /** Whose the balance is, and since when. */
-  private account: AccountId | null = null;
-  private sinceMs = 0;
   /** An account that had kept the balance for a week has deleted itself. */
   private isLost = false;
   private isOver = false;
-  private failure: unknown = null;
   /**
    * The owner claims with the secret, replaces it, or somebody takes the balance back: one after another, because nobody
    * could tell which of two came last.
@@ -98,7 +94,11 @@ class ClaimWorld {
   /** Keys that are being changed. */
   private readonly revising = new Map<string, Process>();
 
-  constructor(private readonly random: Random) {
+  constructor(private readonly world: World<(typeof COUNTS)[number]>) {
+    const { random, time } = world;
+    this.random = random;
+    this.time = time;
+    this.auditor = world.judgedBy(new ClaimAuditor(this.db, time));
     this.people = new People(random, this.auditor);
     this.processes = new Processes(this.db, this.time, random, random.chance(0.5) ? 1 : 2, (mail) =>
       this.people.post(mail.to, mail.text),
@@ -109,25 +109,31 @@ class ClaimWorld {
     for (const one of this.processes.all) one.end();
   }
 
-  async run(steps: number): Promise<ClaimTotals> {
-    const { random } = this;
-    await this.done((process) => this.begin(process));
-    for (let step = 0; step < steps && !this.isLost; step++) {
-      this.act(random.chance(0.35) ? "owner" : "thief");
-      if (random.chance(0.02)) this.crash();
-      await this.pass(random.chance(0.05) ? random.below(3 * DAY_MS) : random.below(30));
-    }
-    await this.pass(LONG_MS);
-    if (this.isLost) this.totals.lost += 1;
-    else await this.end();
-    return this.totals;
+  async begin(): Promise<void> {
+    // Loaded in the middle of a run, it would take as long as it takes.
+    await import("viem/utils");
+    await this.done((process) => this.setUp(process));
   }
 
-  private async begin(process: Process): Promise<void> {
+  async act(): Promise<void> {
+    const { random } = this;
+    if (this.isLost) return;
+    this.does(random.chance(0.35) ? "owner" : "thief");
+    if (random.chance(0.02)) this.crash();
+    await this.world.pass(random.chance(0.05) ? random.below(3 * DAY_MS) : random.below(30));
+  }
+
+  async end(): Promise<void> {
+    await this.world.pass(LONG_MS);
+    if (this.isLost) this.world.counts.lost += 1;
+    else await this.takeAllBack();
+  }
+
+  private async setUp(process: Process): Promise<void> {
     const made = await setUp(process.keys, {});
     if (refused(made)) throw new Error(made.message);
     const { key, secret, recovery } = made;
-    this.balance = key.balanceId;
+    this.auditor.balance = key.balanceId;
     const run = {
       name: RUN,
       cap: null,
@@ -148,7 +154,7 @@ class ClaimWorld {
     if (this.random.chance(0.7)) await this.claimBy(process, this.people.pick("thief", ["key"])!, null);
   }
 
-  private act(person: Person): void {
+  private does(person: Person): void {
     const { random } = this;
     const dice = random.next();
     const any = () => this.people.pick(person, ["key", "recovery secret", "session"]);
@@ -200,10 +206,13 @@ class ClaimWorld {
 
   /** Something that is asked of one of the processes while others are under way. */
   private start(work: (process: Process) => Promise<unknown>): void {
-    work(this.random.pick(this.processes.all)).catch((error: Error) => {
-      // Others changed the same all the time.
-      if (!/kept changing while|others changed the same/.test(error.message)) this.failure ??= error;
-    });
+    const done = work(this.random.pick(this.processes.all));
+    this.world.beside(
+      done.catch((error: Error) => {
+        // Others changed the same all the time.
+        if (!/kept changing while|others changed the same/.test(error.message)) throw error;
+      }),
+    );
   }
 
   private with(by: Credential | undefined, work: (process: Process, by: Credential) => Promise<void>): void {
@@ -234,30 +243,13 @@ class ClaimWorld {
       this.freeAtMs = this.time.elapsedMs() + LONG_MS;
     }
     for (const [key, process] of this.revising) if (process === gone) this.revising.delete(key);
-    this.totals.crashes += 1;
+    this.world.counts.crashes += 1;
   }
 
   private isReplacing = false;
 
-  private async pass(ms: number): Promise<void> {
-    const untilMs = this.time.elapsedMs() + ms;
-    await settled();
-    this.check();
-    while (this.time.step(untilMs)) {
-      await settled();
-      this.check();
-    }
-  }
-
-  private check(): void {
-    if (this.failure !== null) throw this.failure;
-    if (this.balance === null) return;
-    const { account_id } = this.db
-      .query<{ account_id: AccountId | null }, [string]>("SELECT account_id FROM balances WHERE id = ?")
-      .get(this.balance)!;
-    if (account_id !== this.account) this.sinceMs = this.time.elapsedMs();
-    this.account = account_id;
-    this.auditor.check(account_id);
+  private get balance(): BalanceId {
+    return this.auditor.balance!;
   }
 
   /** As the endpoints let a credential in; null where it opens nothing. */
@@ -272,10 +264,10 @@ class ClaimWorld {
     } else {
       const session = await accounts.store.session(hash);
       const isOpen = session !== null && session.expiresAt > clock.now();
-      if (isOpen && session.balances.includes(this.balance!))
+      if (isOpen && session.balances.includes(this.balance))
         found = { by: "session", account: session.account.id };
     }
-    if (found === null) this.totals["turned away"] += 1;
+    if (found === null) this.world.counts["turned away"] += 1;
     else this.auditor.letIn(deed);
     return found;
   }
@@ -300,7 +292,7 @@ class ClaimWorld {
     const { holder } = key;
     const isLate = this.auditor.wasTakenBack;
     const secret = second === null ? null : hashSecret(second.secret);
-    const claimant = { balance: this.balance!, secret };
+    const claimant = { balance: this.balance, secret };
     const signed = this.random.chance(0.6) ? await this.people.signed(process, holder) : null;
     const found = await keys.keyring.identify(key.secret, clock.now());
     if (found === null) return;
@@ -312,7 +304,7 @@ class ClaimWorld {
     if (refused(claimed)) return;
     const isOwners = second !== null && !isOfClaim(second);
     check(!isLate || isOwners, `${key.name} claims what was taken back`);
-    this.totals.claimed += 1;
+    this.world.counts.claimed += 1;
     this.sweep();
     if (signed === null && this.random.chance(0.7)) await this.people.useLink(process, holder);
   }
@@ -321,7 +313,7 @@ class ClaimWorld {
     const session = this.people.pick(person, ["session"]);
     if (session === undefined) return;
     const word = this.random.chance(0.8) ? "confirm" : "decline";
-    await settleClaim(accounts, session.account!, this.balance!, word);
+    await settleClaim(accounts, session.account!, this.balance, word);
   }
 
   /** Takes something for a request, and then for its stream as that grows. */
@@ -338,7 +330,7 @@ class ClaimWorld {
       // Undefined while it is read.
       if (current === undefined) continue;
       this.auditor.spends(by);
-      this.totals.spent += 1;
+      this.world.counts.spent += 1;
     }
   }
 
@@ -346,11 +338,11 @@ class ClaimWorld {
     const deed = this.auditor.deed("a key made", by);
     const actor = await this.letIn(process, deed);
     if (actor === null) return;
-    const { balance } = (await process.keys.store.balanceWithBudgets(this.balance!))!;
+    const { balance } = (await process.keys.store.balanceWithBudgets(this.balance))!;
     const made = await createKey(process.keys, balance, {}, actor);
     if (refused(made)) return;
     this.given(deed, made);
-    this.totals.made += 1;
+    this.world.counts.made += 1;
   }
 
   private async rotate(process: Process, by: Credential): Promise<void> {
@@ -359,13 +351,13 @@ class ClaimWorld {
     this.touched.add(this.chainOf(id));
     const actor = await this.letIn(process, deed);
     if (actor === null) return;
-    const made = await rotate(process.keys, { id, balanceId: this.balance! }, actor);
+    const made = await rotate(process.keys, { id, balanceId: this.balance }, actor);
     if (refused(made)) return;
     this.auditor.changed(deed, made.old.id, ({ state }) => state !== "active");
     this.chains.set(made.key.id, this.chainOf(id));
     this.given(deed, made);
     if (actor.by === "recovery") this.ended(made.old.id);
-    this.totals.rotated += 1;
+    this.world.counts.rotated += 1;
   }
 
   private given(deed: Deed, { key: { id }, secret }: { key: { id: string }; secret: string }): void {
@@ -399,7 +391,7 @@ class ClaimWorld {
       const key = await revise(process.keys, id, { name: deed.name }, actor);
       if (refused(key)) return;
       this.auditor.changed(deed, id, ({ name }) => name === deed.name);
-      this.totals.revised += 1;
+      this.world.counts.revised += 1;
     } finally {
       if (this.revising.get(id) === process) this.revising.delete(id);
     }
@@ -411,10 +403,10 @@ class ClaimWorld {
     if (actor === null) return;
     const change = { calls: this.random.below(100) };
     const decide = revisedRun(RUN, process.clock.now(), change, actor);
-    const run = await process.keys.store.reviseRun(this.balance!, RUN, decide);
+    const run = await process.keys.store.reviseRun(this.balance, RUN, decide);
     if (refused(run)) return;
     this.auditor.changedRun(deed, run.revision);
-    this.totals["runs revised"] += 1;
+    this.world.counts["runs revised"] += 1;
   }
 
   private async revoke(process: Process, by: Credential): Promise<void> {
@@ -425,7 +417,7 @@ class ClaimWorld {
     if (actor === null || refused(await revoke(process.keys, id, actor))) return;
     this.auditor.changed(deed, id, ({ state }) => state === "revoked");
     this.ended(id);
-    this.totals.revoked += 1;
+    this.world.counts.revoked += 1;
   }
 
   private replace(by: Credential | undefined): void {
@@ -452,12 +444,12 @@ class ClaimWorld {
     const secret = newRecoverySecret(this.random.bytes);
     const who =
       actor.by === "session"
-        ? { balance: this.balance!, account: actor.account }
+        ? { balance: this.balance, account: actor.account }
         : { recovery: hashSecret(by.secret) };
     const replaced = await replaceRecovery(process.accounts, who, hashSecret(secret));
     if (replaced === null || refused(replaced)) return null;
     if (actor.by === "recovery") this.auditor.ends(by);
-    this.totals.replaced += 1;
+    this.world.counts.replaced += 1;
     return this.people.give({ kind: "recovery secret", secret, holder: by.holder, by, at: deed.at });
   }
 
@@ -471,29 +463,29 @@ class ClaimWorld {
   }
 
   private async undo(process: Process, revokeKeys: boolean): Promise<void> {
-    const { account } = this;
+    const { account } = this.auditor;
     const known = this.knownBefore(revokeKeys);
     const outcome = await takeBack(process.accounts, hashSecret(this.secret.secret), revokeKeys);
     if (outcome === null || refused(outcome)) {
-      const isKept = this.time.elapsedMs() - this.sinceMs >= UNDO_DAYS * DAY_MS - LONG_MS;
-      check(account === null || account !== this.account || isKept, "the owner cannot undo a claim");
+      const isKept = this.time.elapsedMs() - this.auditor.sinceMs >= UNDO_DAYS * DAY_MS - LONG_MS;
+      check(account === null || account !== this.auditor.account || isKept, "the owner cannot undo a claim");
       return;
     }
     this.answered(revokeKeys ? known : null);
-    this.totals.undone += 1;
+    this.world.counts.undone += 1;
     await this.judgeTakenBack(process, known);
   }
 
   /** The operator's. */
   private async detach(process: Process, revokeKeys: boolean): Promise<void> {
     const known = this.knownBefore(revokeKeys);
-    const found = await process.accounts.store.balanceRecord(this.balance!);
+    const found = await process.accounts.store.balanceRecord(this.balance);
     const account = found?.owner?.account.id ?? found?.claimant?.id;
     if (account === undefined) return;
-    const outcome = await detach(process.accounts, account, this.balance!, revokeKeys);
+    const outcome = await detach(process.accounts, account, this.balance, revokeKeys);
     if (refused(outcome)) return;
     this.answered(revokeKeys ? known : null);
-    this.totals.detached += 1;
+    this.world.counts.detached += 1;
     await this.judgeTakenBack(process, known);
   }
 
@@ -503,10 +495,10 @@ class ClaimWorld {
     if (session === undefined || (await accounts.store.session(hashSecret(session.secret))) === null) return;
     const outcome = await deleteAccount(accounts, session.account!);
     if (refused(outcome)) return;
-    this.totals.deleted += 1;
-    if (outcome.detached.includes(this.balance!)) this.auditor.takenBack(null);
-    if (!outcome.closed.includes(this.balance!)) return;
-    const isKept = this.time.elapsedMs() - this.sinceMs >= UNDO_DAYS * DAY_MS;
+    this.world.counts.deleted += 1;
+    if (outcome.detached.includes(this.balance)) this.auditor.takenBack(null);
+    if (!outcome.closed.includes(this.balance)) return;
+    const isKept = this.time.elapsedMs() - this.auditor.sinceMs >= UNDO_DAYS * DAY_MS;
     check(isKept, "the balance ended within the week after its claim");
     this.isLost = true;
   }
@@ -530,7 +522,7 @@ class ClaimWorld {
     const balance = await keys.store.balanceByRecovery(hashSecret(this.secret.secret));
     check(balance?.id === this.balance, "the owner's secret does not open what was taken back");
     const ended = this.people.held.filter((one) => this.auditor.hasEnded(one));
-    const live = new Set<string>((await keys.store.liveKeysOf(this.balance!, MANY)).map(({ id }) => id));
+    const live = new Set<string>((await keys.store.liveKeysOf(this.balance, MANY)).map(({ id }) => id));
     for (const { id, name } of ended) check(!live.has(id), `${name} is listed as one that works`);
     for (const one of known)
       check(
@@ -553,17 +545,18 @@ class ClaimWorld {
   }
 
   /** Nobody else acts any more: the owner takes everything back, and nothing of the thief's works. */
-  private async end(): Promise<void> {
+  private async takeAllBack(): Promise<void> {
     this.isOver = true;
     await this.done((process) => this.undo(process, this.random.chance(0.5)));
-    if (this.account !== null) await this.done((process) => this.detach(process, this.random.chance(0.5)));
-    check(this.account === null, "the balance is still somebody's");
+    if (this.auditor.account !== null)
+      await this.done((process) => this.detach(process, this.random.chance(0.5)));
+    check(this.auditor.account === null, "the balance is still somebody's");
     await this.done(async (process) => {
       const { keys } = process;
       const by = this.secret;
       const actor = await this.letIn(process, this.auditor.deed("the end", by));
       check(actor !== null, "the owner is locked out");
-      for (const { id } of await keys.store.liveKeysOf(this.balance!, MANY)) {
+      for (const { id } of await keys.store.liveKeysOf(this.balance, MANY)) {
         check(!refused(await revoke(keys, id, actor)), `the owner cannot revoke ${id}`);
         this.ended(id);
       }
@@ -588,9 +581,9 @@ class ClaimWorld {
   /** With the secret next to a key, the owner can claim again, and undo that. */
   private async claimLast(process: Process, own: Credential): Promise<void> {
     await this.claimBy(process, own, null);
-    const claimed = this.totals.claimed;
+    const claimed = this.world.counts.claimed;
     await this.claimWithSecret(process, own);
-    check(this.totals.claimed === claimed + 1, "the owner cannot claim again");
+    check(this.world.counts.claimed === claimed + 1, "the owner cannot claim again");
     await this.judgeThief();
     await this.undo(process, false);
     const holder = await process.keys.keyring.identify(own.secret, process.clock.now());
@@ -601,28 +594,11 @@ class ClaimWorld {
   private async done(work: (process: Process) => Promise<unknown>): Promise<void> {
     let isDone = false;
     this.start((process) => work(process).finally(() => (isDone = true)));
-    for (let round = 0; !isDone && round < 100; round++) await this.pass(LONG_MS);
-    this.check();
+    for (let round = 0; !isDone && round < 100; round++) await this.world.pass(LONG_MS);
+    this.world.watch();
     check(isDone, "nothing happens any more");
   }
 }
-
-const WHATS = [
-  "claimed",
-  "undone",
-  "detached",
-  "deleted",
-  "made",
-  "rotated",
-  "revised",
-  "runs revised",
-  "revoked",
-  "replaced",
-  "spent",
-  "turned away",
-  "crashes",
-  "lost",
-] as const satisfies readonly What[];
 
 const MANY = 10_000;
 
@@ -646,9 +622,4 @@ function preparedOnce(db: Database): Database {
     return statement;
   };
   return Object.assign(db, { prepare: once });
-}
-
-/** Promises that wait for nothing but each other. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 60; turn++) await null;
 }

@@ -31,7 +31,7 @@ import {
 import { HOLD_MUTANTS } from "./mutants/holds.ts";
 import type { Random } from "./random.ts";
 import { scenario } from "./scenario.ts";
-import type { Actor, World } from "./world.ts";
+import type { Player, World } from "./world.ts";
 
 const COUNTS = [
   "admitted",
@@ -97,7 +97,7 @@ const SETTINGS = {
   dashboardUrl: "http://localhost/dashboard",
 };
 
-class Streams implements Actor {
+class Streams implements Player {
   private readonly random: Random;
   private readonly clock;
   private readonly ledger: Ledger;

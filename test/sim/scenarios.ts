@@ -1,8 +1,7 @@
-import { simulateClaims } from "./claims.ts";
+import { CLAIMS } from "./claims.ts";
 import { simulate } from "./gateway.ts";
 import { HOLDS } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
-import { CLAIM_MUTANTS } from "./mutants/claims.ts";
 import { GATEWAY_MUTANTS } from "./mutants/gateway.ts";
 import { LEASE_MUTANTS } from "./mutants/leases.ts";
 import { PAYMENT_MUTANTS } from "./mutants/payments.ts";
@@ -88,15 +87,7 @@ export const SCENARIOS = {
   }),
 
   /** An owner, a thief and the operator with every credential. */
-  claims: scenario({
-    ...OLD,
-    options: { steps: 24 },
-    seeds: 500,
-    // The rarest of its faults needs two claims of one balance.
-    mutants: { rules: CLAIM_MUTANTS, options: ["--steps", "60"], seeds: 600 },
-    run: (seed, { steps }) => simulateClaims(seed, steps),
-    kept: "Nothing of a claim spent, read or changed anything after it was answered to be taken back, and the owner was never locked out.",
-  }),
+  claims: CLAIMS,
 } as const satisfies Readonly<Record<string, Scenario>>;
 
 export type ScenarioName = keyof typeof SCENARIOS;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { CLAIMS } from "./claims.ts";
 import { simulate } from "./gateway.ts";
 import { HOLDS } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
@@ -106,3 +107,8 @@ test("a keeper's Authority and registry on SQLite keep the same promises, howeve
     },
     { admitted: 20, revoked: 1, changes: 20 },
   ));
+
+test("an owner, a thief and the operator with every credential: once a claim is taken back, nothing of it works, and the owner has all", () => {
+  const { lost, ...rest } = Object.fromEntries(CLAIMS.counts.map((what) => [what, 1 / 40]));
+  return happens(60, (seed) => simulateScenario(CLAIMS, seed), rest);
+});

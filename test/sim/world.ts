@@ -11,8 +11,9 @@ export class World<What extends string = string> {
   readonly time = new VirtualClock(NOON);
   /** What has happened. */
   readonly counts: Record<What, number>;
-  private readonly actors: Actor[] = [];
+  private readonly players: Player[] = [];
   private readonly auditors: Auditor[] = [];
+  private failure: { readonly error: unknown } | null = null;
 
   constructor(
     private readonly seed: number,
@@ -28,9 +29,9 @@ export class World<What extends string = string> {
   }
 
   /** Acts after those who were there before. */
-  joins<One extends Actor>(actor: One): One {
-    this.actors.push(actor);
-    return actor;
+  joins<One extends Player>(player: One): One {
+    this.players.push(player);
+    return player;
   }
 
   judgedBy<One extends Auditor>(auditor: One): One {
@@ -41,20 +42,28 @@ export class World<What extends string = string> {
   /** Everybody acts in each step; in the end, what they have begun ends, and is judged. */
   async run(steps: number, onStep: (step: number, of: number) => void = () => {}): Promise<void> {
     try {
-      for (const actor of this.actors) await actor.begin?.();
+      for (const player of this.players) await player.begin?.();
       for (let step = 0; step < steps; step++) {
-        for (const actor of this.actors) await actor.act();
+        for (const player of this.players) await player.act();
         this.watch();
         onStep(step, steps);
       }
-      for (const actor of this.actors) await actor.end?.();
+      for (const player of this.players) await player.end?.();
       for (const auditor of this.auditors) await auditor.judge?.();
     } finally {
-      for (const actor of this.actors) actor.close?.();
+      for (const player of this.players) player.close?.();
     }
   }
 
+  /** Goes on beside everything else. Where it fails, so does the world. */
+  beside(work: Promise<unknown>): void {
+    work.catch((error) => {
+      this.failure ??= { error };
+    });
+  }
+
   watch(): void {
+    if (this.failure !== null) throw this.failure.error;
     for (const auditor of this.auditors) auditor.watch?.();
   }
 
@@ -75,7 +84,7 @@ export class World<What extends string = string> {
 }
 
 /** Clients, owners, operators, hosts, networks: does something in each step. */
-export interface Actor {
+export interface Player {
   begin?(): void | Promise<void>;
   act(): void | Promise<void>;
   /** Ends what it has begun, once there are no more steps. */
