@@ -2,10 +2,9 @@ import type { Database } from "bun:sqlite";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import { debitEntry, taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
-import type { PaymentStore } from "../../src/payments/payment-store.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import { PaymentWatch } from "../../src/payments/rails/payment-watch.ts";
-import { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
+import type { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
 import type { Authorization, SignedPayment } from "../../src/payments/rails/x402/authorization.ts";
 import { externalOf } from "../../src/payments/rails/x402/authorization.ts";
 import type { Address } from "../../src/payments/rails/x402/network.ts";
@@ -16,52 +15,61 @@ import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { VirtualClock } from "./clock.ts";
+import type { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
-import { Random } from "./random.ts";
+import { cardRail, EndingProcess } from "./ending-process.ts";
+import { PAYMENT_MUTANTS } from "./mutants/payments.ts";
+import type { Random } from "./random.ts";
+import { scenario } from "./scenario.ts";
 import { BLOCK_MS, NETWORK, PAYER, SETTLER, SimulatedChain } from "./simulated-chain.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
+import { type Auditor, check, type Player, settled, type World } from "./world.ts";
+
+const COUNTS = [
+  "payments",
+  "credited",
+  "takenBack",
+  "cards",
+  "refunded",
+  "disputed",
+  "chargedBack",
+  "crashes",
+  // Sent by their payers themselves, and held.
+  "byPayers",
+  "reorgs",
+] as const;
 
 /**
  * Payments through thousands of faults: a chain that is reorganised and whose node fails, a settler that lies or forgets,
  * cards with refunds and disputes, gateways that end at any write. The rail, the watch and the store are those of production; an auditor with books of its
  * own compares what the chain and Stripe show in the end with what was credited.
  */
-export async function simulatePayments(seed: number, payments: number): Promise<PaymentTotals> {
-  const world = new PaymentWorld(new Random(seed), payments);
-  await world.run();
-  return world.audit();
-}
+export const PAYMENTS = scenario({
+  options: { payments: 2_000 },
+  seeds: 50,
+  mutants: { rules: PAYMENT_MUTANTS, options: ["--payments", "400"] },
+  counts: COUNTS,
+  steps: ({ payments }) => payments,
+  fill: (world) => void world.judgedBy(world.joins(new Gateways(world))),
+  kept: "What is on the chain and at Stripe is what was credited.",
+});
 
-export interface PaymentTotals {
-  readonly payments: number;
-  readonly credited: number;
-  readonly takenBack: number;
-  readonly cards: number;
-  readonly refunded: number;
-  readonly disputed: number;
-  readonly chargedBack: number;
-  readonly crashes: number;
-  /** Sent by their payers themselves, and held. */
-  readonly byPayers: number;
-  readonly reorgs: number;
-}
-
-const START = epochMs(Date.UTC(2026, 0, 1));
 const BALANCES = 16;
 /** Rounds at the end in which the operator repeats what was started. */
 const LAST_REFUNDS = 20;
 const GONE = "The chain was reorganised, and the transfer was not made again.";
 
-class PaymentWorld {
-  private readonly time = new VirtualClock(START);
+class Gateways implements Player, Auditor {
+  private readonly random: Random;
+  private readonly time: VirtualClock;
   private readonly db: Database = emptyDatabase();
   private readonly ledger = new LedgerStore(this.db);
   private readonly chain: SimulatedChain;
   private readonly signed = new Map<string, SignedPayment>();
   private readonly spent = new Map<BalanceId, number>();
-  private life = { over: true, end() {} };
-  /** One for each of two gateways on one store. */
+  private process!: EndingProcess;
+  private timers!: ReturnType<VirtualClock["life"]>;
+  /** Of two gateways on one store. */
   private rails: X402Rail[] = [];
   private card!: CardRail;
   private readonly stripe: SimulatedStripe;
@@ -72,33 +80,32 @@ class PaymentWorld {
   /** Recorded, and answered with an error: their customers would pay again. */
   private readonly misled: string[] = [];
   private readonly repeated = new Set<string>();
-  private made = 0;
   private isCalm = false;
-  private crashes = 0;
 
-  constructor(
-    private readonly random: Random,
-    private readonly payments: number,
-  ) {
-    this.chain = new SimulatedChain(random, this.time);
+  constructor(private readonly world: World<(typeof COUNTS)[number]>) {
+    const { random, time } = world;
+    this.random = random;
+    this.time = time;
+    this.chain = new SimulatedChain(random, time);
     this.stripe = new SimulatedStripe(random);
     for (let index = 0; index < BALANCES; index++)
       this.db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [`bal_${index}`]);
+    this.start();
   }
 
-  async run(): Promise<void> {
-    this.begin();
-    while (this.made < this.payments) {
-      if (this.random.chance(0.3)) this.order();
-      else this.arrive();
-      this.stripe.happen();
-      this.operate();
-      if (this.random.chance(0.002)) this.crash();
-      if (this.random.chance(0.01)) this.chain.reorganise();
-      this.spend();
-      await this.pass(this.random.exponential(300));
-    }
-    // In the end, everything is over: nothing fails any more, and whatever was signed has run out.
+  async act(): Promise<void> {
+    if (this.random.chance(0.3)) this.order();
+    else this.arrive();
+    this.stripe.happen();
+    this.operate();
+    if (this.random.chance(0.002)) this.crash();
+    if (this.random.chance(0.01)) this.chain.reorganise();
+    this.spend();
+    await this.pass(this.random.exponential(300));
+  }
+
+  /** Everything is over: nothing fails any more, and whatever was signed has run out. */
+  async end(): Promise<void> {
     this.isCalm = true;
     this.chain.calm();
     this.stripe.calm();
@@ -116,23 +123,33 @@ class PaymentWorld {
     return n === 0 && this.stripe.isDelivered;
   }
 
-  private begin(): void {
-    const { clock, end } = this.time.life();
-    const life = { over: false, end };
-    this.life = life;
-    const fenced = <T extends object>(parts: T): T => fence(parts, life);
-    const after = this.crashingAfter(life);
-    const store = fenced(crashing(new SqlPaymentStore(new SqliteDatabase(this.db), clock), after));
+  private start(): void {
+    this.timers = this.time.life();
+    const { clock } = this.timers;
+    const process = new EndingProcess(
+      () => !this.isCalm && this.random.chance(0.005),
+      () => this.crash(),
+    );
+    this.process = process;
+    const sql = new SqlPaymentStore(new SqliteDatabase(this.db), clock);
+    const store = process.fenced(sql, ["add", "change"]);
     // Other gateways may have to give something back first.
     const attempt = () =>
       this.random.chance(0.3) ? pause(clock, this.random.below(5_000)) : Promise.resolve();
-    const { debit } = fenced({ debit: (debit: Debit) => after(attempt().then(() => this.debit(debit))) });
+    const { debit, suspend, lift } = process.fenced(
+      {
+        debit: (debit: Debit) => attempt().then(() => this.debit(debit)),
+        suspend: async (balance: BalanceId) => void this.suspended.add(balance),
+        lift: async (balance: BalanceId) => void this.suspended.delete(balance),
+      },
+      ["debit", "suspend", "lift"],
+    );
     const rail = () =>
       new X402Rail({
         networks: [NETWORK],
         open: async () => ({
-          chain: fenced(this.chain.node()),
-          settler: fenced({
+          chain: process.fenced(this.chain.node()),
+          settler: process.fenced({
             settle: (one: SignedPayment) => this.chain.settle(one),
             hasSent: async (sender: Address, isAnswerLost: boolean) => isAnswerLost && sender === SETTLER,
           }),
@@ -147,21 +164,8 @@ class PaymentWorld {
         log: () => {},
       });
     this.rails = [rail(), rail()];
-    this.card = new CardRail({
-      pace: PAYMENT_PACE,
-      api: fenced(this.stripe.api()),
-      store,
-      clock,
-      random: this.random.bytes,
-      fee: { percent: 2.9, fixed: 300_000_000 as NanoUsd },
-      onFault() {},
-      debit,
-      ...fenced({
-        suspend: (balance: BalanceId) => after(Promise.resolve(void this.suspended.add(balance))),
-        lift: (balance: BalanceId) => after(Promise.resolve(void this.suspended.delete(balance))),
-      }),
-      returnUrl: () => "https://gateway.example",
-    });
+    const api = process.fenced(this.stripe.api());
+    this.card = cardRail({ api, store, debit, suspend, lift, clock, random: this.random.bytes });
     for (const one of this.rails) {
       new PaymentWatch(store, [one, this.card], PAYMENT_PACE, clock, () => {});
       void one.prepare();
@@ -169,25 +173,14 @@ class PaymentWorld {
   }
 
   private crash(): void {
-    if (this.life.over) return;
-    this.crashes += 1;
-    this.life.over = true;
-    this.life.end();
-    this.begin();
-  }
-
-  /** The process may end right after a write that is durable, before anybody is answered. */
-  private crashingAfter(life: { over: boolean }): After {
-    return async (done) => {
-      const result = await done;
-      if (!life.over && !this.isCalm && this.random.chance(0.005)) this.crash();
-      return result;
-    };
+    this.world.counts.crashes += 1;
+    this.process.isOver = true;
+    this.timers.end();
+    this.start();
   }
 
   /** Somebody orders credit by card. */
   private order(): void {
-    this.made += 1;
     const amount = (1 + this.random.below(50)) * 1_000_000_000;
     const cap = { of: "balance", limit: Number.MAX_SAFE_INTEGER as NanoUsd, since: epochMs(0) } as const;
     const balanceId: BalanceId = `bal_${this.random.below(BALANCES)}`;
@@ -232,16 +225,15 @@ class PaymentWorld {
       isOwners: true,
       caps: [],
     };
-    this.made += 1;
     const rail = this.rails[this.random.below(this.rails.length)]!;
     if (rail.offered().length === 0) return;
-    const { life } = this;
+    const { process } = this;
     // Some were not needed when their turn came, and some payers send what they signed themselves.
     const doing = this.random.chance(0.1) ? rail.noteUnused(signed, order) : rail.take(signed, order);
     doing.catch(() => {
       // If one is presented twice, either may be recorded while the other has failed.
       const isAlone = !this.repeated.has(externalOf(signed));
-      if (!life.over && isAlone && this.isRecorded(signed)) this.misled.push(externalOf(signed));
+      if (!process.isOver && isAlone && this.isRecorded(signed)) this.misled.push(externalOf(signed));
     });
     if (this.random.chance(0.03)) this.chain.send(signed, PAYER);
   }
@@ -292,17 +284,17 @@ class PaymentWorld {
 
   private sinceBlockMs = 0;
 
-  /** Lets time go by, timer by timer, and whatever that sets off happen. */
+  /** Blocks are mined meanwhile. */
   private async pass(ms: number): Promise<void> {
-    const untilMs = this.time.elapsedMs() + ms;
+    await this.world.pass(ms);
     this.sinceBlockMs += ms;
-    while (this.time.step(untilMs)) await settled();
     for (; this.sinceBlockMs >= BLOCK_MS; this.sinceBlockMs -= BLOCK_MS) this.chain.mine();
     await settled();
   }
 
-  /** The auditor: what the chain shows in the end, against the payments, against the books. */
-  async audit(): Promise<PaymentTotals> {
+  /** What the chain shows in the end, against the payments, against the books. */
+  async judge(): Promise<void> {
+    const { counts } = this.world;
     const rows = this.db
       .query<
         {
@@ -324,10 +316,7 @@ class PaymentWorld {
     const sentByPayers = this.chain.byPayers();
     const owed = new Map<BalanceId, number>();
     const disputed = new Set<BalanceId>();
-    const states: Partial<Record<Payment["state"], number>> = {};
-    let cards = 0;
-    let takenBack = 0;
-    let byPayers = 0;
+    counts.payments = rows.length;
     for (const row of rows) {
       check(row.nextPollAt === null, `${row.external} is ${row.state} and never became final`);
       const isCard = row.rail === "card";
@@ -335,7 +324,7 @@ class PaymentWorld {
       check(isCard || kept === 0 || kept === row.amount, `${row.external} moved ${kept}`);
       // Another store may have been shown it as well.
       if (sentByPayers.has(row.external) && row.state === "held" && row.credited === 0) {
-        byPayers += 1;
+        counts.byPayers += 1;
         continue;
       }
       const isSettled = isCard || kept === 0 || this.chain.wasSettled(row.external);
@@ -345,10 +334,11 @@ class PaymentWorld {
         `${row.external} is ${row.state}: credited ${row.credited}, lost ${row.lost}, and ${kept} is here`,
       );
       if (isCard && this.stripe.isDisputed(row.id)) disputed.add(row.balance_id);
-      states[row.state] = (states[row.state] ?? 0) + 1;
-      if (isCard) cards += 1;
+      const state = COUNTED[row.state];
+      if (state !== undefined) counts[state] += 1;
+      if (isCard) counts.cards += 1;
       owed.set(row.balance_id, (owed.get(row.balance_id) ?? 0) + row.credited);
-      if (row.reason === GONE) takenBack += 1;
+      if (row.reason === GONE) counts.takenBack += 1;
     }
     for (let index = 0; index < BALANCES; index++) {
       const id: BalanceId = `bal_${index}`;
@@ -361,57 +351,17 @@ class PaymentWorld {
     check(this.misled.length === 0, `answered with an error although recorded: ${this.misled.join(", ")}`);
     const { drifts } = this.ledger.audit();
     check(drifts.length === 0, "the books drift");
+    counts.reorgs = this.chain.reorgs;
+  }
+
+  close(): void {
     this.db.close();
-    const { credited = 0, refunded = 0, disputed: open = 0, charged_back: chargedBack = 0 } = states;
-    const { crashes, chain } = this;
-    return {
-      payments: rows.length,
-      credited,
-      takenBack,
-      cards,
-      refunded,
-      disputed: open,
-      chargedBack,
-      crashes,
-      byPayers,
-      reorgs: chain.reorgs,
-    };
   }
 }
 
-type After = <Result>(done: Promise<Result>) => Promise<Result>;
-
-const crashing = (store: PaymentStore, after: After): PaymentStore => ({
-  add: (payment, caps) => after(store.add(payment, caps)),
-  change: (id, decide) => after(store.change(id, decide)),
-  find: (id) => store.find(id),
-  byExternal: (rail, external) => store.byExternal(rail, external),
-  claim: (now, until, limit) => store.claim(now, until, limit),
-  oldestSubmitted: (butOfReason) => store.oldestSubmitted(butOfReason),
-  list: (filter, limit, before) => store.list(filter, limit, before),
-});
-
-/** Nothing that a dead process still does is done, and nothing answers it. */
-function fence<T extends object>(parts: T, life: { readonly over: boolean }): T {
-  const wrapped: Record<string, unknown> = {};
-  for (const [name, method] of Object.entries(parts) as [
-    string,
-    (...sent: unknown[]) => Promise<unknown>,
-  ][]) {
-    wrapped[name] = async (...sent: unknown[]) => {
-      if (life.over) return new Promise(() => {});
-      const answer = await method(...sent);
-      return life.over ? new Promise(() => {}) : answer;
-    };
-  }
-  return wrapped as T;
-}
-
-/** Promises that wait for nothing but each other. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 60; turn++) await null;
-}
-
-function check(holds: boolean, what: string): void {
-  if (!holds) throw new Error(what);
-}
+const COUNTED: Partial<Record<Payment["state"], (typeof COUNTS)[number]>> = {
+  credited: "credited",
+  refunded: "refunded",
+  disputed: "disputed",
+  charged_back: "chargedBack",
+};

@@ -4,13 +4,11 @@ import { HOLDS } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
 import { GATEWAY_MUTANTS } from "./mutants/gateway.ts";
 import { LEASE_MUTANTS } from "./mutants/leases.ts";
-import { PAYMENT_MUTANTS } from "./mutants/payments.ts";
-import { TAKE_BACK_MUTANTS } from "./mutants/take-backs.ts";
 import { TAKING_MUTANTS } from "./mutants/taking.ts";
 import { simulateNodes } from "./nodes.ts";
-import { simulatePayments } from "./payments.ts";
+import { PAYMENTS } from "./payments.ts";
 import { type Scenario, scenario } from "./scenario.ts";
-import { simulateTakeBacks } from "./take-backs.ts";
+import { TAKE_BACKS } from "./take-backs.ts";
 import { simulateTaking } from "./taking.ts";
 
 const OLD = { counts: [], steps: () => 0, fill() {} } as const;
@@ -65,26 +63,8 @@ export const SCENARIOS = {
     kept: "No limit crossed.",
   }),
 
-  /** With crashes, reorganisations, refunds and disputes. */
-  payments: scenario({
-    ...OLD,
-    options: { payments: 2_000 },
-    seeds: 50,
-    mutants: { rules: PAYMENT_MUTANTS, options: ["--payments", "400"] },
-    run: async (seed, { payments }) => ({ ...(await simulatePayments(seed, payments)) }),
-    kept: "What is on the chain and at Stripe is what was credited.",
-  }),
-
-  /** So many `--histories` a seed, of `--payments` each, at one process or at several `--nodes`. */
-  "take-backs": scenario({
-    ...OLD,
-    options: { histories: 500, payments: 3, nodes: 1 },
-    seeds: 200,
-    // A stream has to grow on one node while a dispute takes back what another has given back.
-    mutants: { rules: TAKE_BACK_MUTANTS, options: ["--histories", "40"], seeds: 400 },
-    run: (seed, of) => simulateTakeBacks(seed, of),
-    kept: "What customers have, spent and got back is what was paid; what was lost was spent.",
-  }),
+  payments: PAYMENTS,
+  "take-backs": TAKE_BACKS,
 
   /** An owner, a thief and the operator with every credential. */
   claims: CLAIMS,

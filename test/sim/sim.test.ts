@@ -4,7 +4,9 @@ import { simulate } from "./gateway.ts";
 import { HOLDS } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
+import { PAYMENTS } from "./payments.ts";
 import { simulate as simulateScenario } from "./scenario.ts";
+import { TAKE_BACKS } from "./take-backs.ts";
 import { simulateTaking } from "./taking.ts";
 
 /** Few: `.ci/run` runs many more. */
@@ -112,3 +114,32 @@ test("an owner, a thief and the operator with every credential: once a claim is 
   const { lost, ...rest } = Object.fromEntries(CLAIMS.counts.map((what) => [what, 1 / 40]));
   return happens(60, (seed) => simulateScenario(CLAIMS, seed), rest);
 });
+
+test(
+  "1,500 payments with crashes, lies, reorganisations, refunds and disputes: what is here is what was credited, to the nano-dollar",
+  () =>
+    happens(3, (seed) => simulateScenario(PAYMENTS, seed, { payments: 500 }), {
+      credited: 250,
+      refunded: 2,
+      disputed: 2,
+      chargedBack: 2,
+      crashes: 2,
+      byPayers: 2,
+      reorgs: 2,
+    }),
+  60_000,
+);
+
+test.each([
+  [100, 1, 1],
+  [60, 3, 1],
+  [30, 3, 2],
+])(
+  "%d histories of %d card payments, refunded and disputed while requests hold their credit, at %d nodes: what is there, spent and given back is what was paid",
+  (histories, payments, nodes) =>
+    happens(1, (seed) => simulateScenario(TAKE_BACKS, seed, { histories, payments, nodes }), {
+      claims: 5,
+      crashes: 5,
+    }),
+  60_000,
+);

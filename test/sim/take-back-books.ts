@@ -22,11 +22,6 @@ import { keyOf } from "../fakes/key.ts";
 import type { VirtualClock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
-/** A process, from its start to its end. */
-export interface Life {
-  over: boolean;
-}
-
 /** The ledger of one process that has all of it, or of several nodes. */
 export interface TakeBackBooks {
   /** Tells of the hold in the turn in which it is taken; of none where there is no room. */

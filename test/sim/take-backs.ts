@@ -2,19 +2,24 @@ import type { Database } from "bun:sqlite";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
-import { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
+import type { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { VirtualClock } from "./clock.ts";
+import type { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
-import { Random } from "./random.ts";
+import { cardRail, EndingProcess } from "./ending-process.ts";
+import { TAKE_BACK_MUTANTS } from "./mutants/take-backs.ts";
+import type { Random } from "./random.ts";
+import { scenario } from "./scenario.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
-import { type Life, NodeBooks, type OpenHold, SoleBooks, type TakeBackBooks } from "./take-back-books.ts";
-import { check } from "./world.ts";
+import { NodeBooks, type OpenHold, SoleBooks, type TakeBackBooks } from "./take-back-books.ts";
+import { type Auditor, check, type Player, type World } from "./world.ts";
+
+const COUNTS = ["histories", "payments", "admitted", "claims", "lost", "crashes"] as const;
 
 /**
  * Histories of a balance that is paid for by card: refunds, some of which fail, disputes of parts and of the whole,
@@ -23,48 +28,53 @@ import { check } from "./world.ts";
  * those of production, at one process or at several nodes. The auditor keeps books of its own: what the customer has, spent and got back
  * is what was paid, and what was lost was spent.
  */
-export async function simulateTakeBacks(seed: number, of: TakeBackOptions): Promise<TakeBackTotals> {
-  const db = emptyDatabase();
-  const time = new VirtualClock(START);
-  const totals: TakeBackTotals = { histories: 0, payments: 0, admitted: 0, claims: 0, lost: 0, crashes: 0 };
-  const random = new Random(seed);
-  for (let n = 0; n < of.histories; n++) {
-    const history = new History(db, time, random, n, of, totals);
-    await history.run();
-    totals.histories += 1;
+export const TAKE_BACKS = scenario({
+  // So many payments of one balance, in each history; one node has all of the ledger, several share it by grants.
+  options: { histories: 500, payments: 3, nodes: 1 },
+  seeds: 200,
+  // A stream has to grow on one node while a dispute takes back what another has given back.
+  mutants: { rules: TAKE_BACK_MUTANTS, options: ["--histories", "40"], seeds: 400 },
+  counts: COUNTS,
+  steps: ({ histories }) => histories,
+  fill: (world, of) => void world.judgedBy(world.joins(new Histories(world, of))),
+  kept: "What customers have, spent and got back is what was paid; what was lost was spent.",
+});
+
+/** One after another, on one database. */
+class Histories implements Player, Auditor {
+  private readonly db = emptyDatabase();
+
+  constructor(
+    private readonly world: World<(typeof COUNTS)[number]>,
+    private readonly of: { readonly payments: number; readonly nodes: number },
+  ) {}
+
+  async act(): Promise<void> {
+    await new History(this.db, this.world, this.of).run();
+    this.world.counts.histories += 1;
   }
-  const drifting = new LedgerStore(db).audit().drifts[0]?.account;
-  check(drifting === undefined, `seed ${seed}: ${drifting} drifts`);
-  const later = { now: () => epochMs(time.now() + 100_000) };
-  const [drift] = await new SqlPaymentStore(new SqliteDatabase(db), later).drifts();
-  check(drift === undefined, `seed ${seed}: ${drift?.payment} is not what it should be`);
-  db.close();
-  return totals;
+
+  async judge(): Promise<void> {
+    const drifting = new LedgerStore(this.db).audit().drifts[0]?.account;
+    check(drifting === undefined, `${drifting} drifts`);
+    const later = { now: () => epochMs(this.world.time.now() + 100_000) };
+    const [drift] = await new SqlPaymentStore(new SqliteDatabase(this.db), later).drifts();
+    check(drift === undefined, `${drift?.payment} is not what it should be`);
+  }
+
+  close(): void {
+    this.db.close();
+  }
 }
 
-export interface TakeBackOptions {
-  readonly histories: number;
-  /** Payments to the one balance of a history. */
-  readonly payments: number;
-  /** One has all of the ledger; several share it by grants. */
-  readonly nodes: number;
-}
-
-export type TakeBackTotals = Record<
-  "histories" | "payments" | "admitted" | "claims" | "lost" | "crashes",
-  number
->;
-
-const START = epochMs(Date.UTC(2026, 0, 1));
 /** In each history, before everything comes to an end. */
 const STEPS = 40;
-const FEE = { percent: 2.9, fixed: 300_000_000 as NanoUsd };
 
 class History {
   private readonly balance: BalanceId;
   private readonly books: TakeBackBooks;
   private readonly stripe: SimulatedStripe;
-  private life: Life = { over: false };
+  private process!: EndingProcess;
   /** Two gateways, which know the same payments. */
   private rails: CardRail[] = [];
   private store!: SqlPaymentStore;
@@ -78,15 +88,20 @@ class History {
   private late: (() => void)[] = [];
   private isCalm = false;
 
+  private readonly number: number;
+  private readonly random: Random;
+  private readonly time: VirtualClock;
+
   constructor(
     private readonly db: Database,
-    private readonly time: VirtualClock,
-    private readonly random: Random,
-    private readonly number: number,
-    private readonly of: TakeBackOptions,
-    private readonly totals: TakeBackTotals,
+    private readonly world: World<(typeof COUNTS)[number]>,
+    private readonly of: { readonly payments: number; readonly nodes: number },
   ) {
-    this.balance = `bal_${number}` as BalanceId;
+    const { random, time, counts } = world;
+    this.random = random;
+    this.time = time;
+    this.number = counts.histories;
+    this.balance = `bal_${this.number}` as BalanceId;
     db.run("INSERT INTO balances (id, created_at) VALUES (?, 1)", [this.balance]);
     this.books = of.nodes > 1 ? new NodeBooks(db, time, random, of.nodes) : new SoleBooks(db, time, random);
     this.stripe = new SimulatedStripe(random, { isPaidOtherwise: true });
@@ -147,65 +162,44 @@ class History {
   }
 
   private begin(): void {
-    const life: Life = { over: false };
-    this.life = life;
     const { time, random } = this;
+    const process = new EndingProcess(
+      () => !this.isCalm && random.chance(0.01),
+      () => this.crash(),
+    );
+    this.process = process;
     const credited = ({ balanceId, amount }: Credit) => this.books.credited(balanceId, amount);
     this.store = new SqlPaymentStore(new SqliteDatabase(this.db), time, credited);
-    const after = async <Result>(done: Promise<Result>): Promise<Result> => {
-      const result = await done;
-      if (!life.over && !this.isCalm && random.chance(0.01)) this.crash();
-      return life.over ? new Promise<never>(() => {}) : result;
+    const store = process.fenced(this.store, ["add", "change"]);
+    const stripe = this.stripe.api();
+    const checkout: typeof stripe.checkout = async (id) => {
+      const found = await stripe.checkout(id);
+      // The first caller may be answered last.
+      await this.someTime();
+      return found;
     };
-    const fenced = <Args extends unknown[], Result>(what: (...args: Args) => Promise<Result>) => {
-      return async (...args: Args): Promise<Result> =>
-        life.over ? new Promise<never>(() => {}) : after(what(...args));
-    };
-    const api = this.stripe.api();
-    const { store } = this;
-    const rail = (gateway: number) =>
-      new CardRail({
-        api: {
-          ...api,
-          // The first caller may be answered last.
-          checkout: fenced(async (id) => {
-            const checkout = await api.checkout(id);
-            await this.someTime();
-            return checkout;
-          }),
-          open: fenced((order) => api.open(order)),
-          refund: fenced((intent, payment) => api.refund(intent, payment)),
-        },
-        store: {
-          add: fenced((payment, caps) => store.add(payment, caps)),
-          change: fenced((id, decide) => store.change(id, decide)),
-          find: (id) => store.find(id),
-          byExternal: (name, external) => store.byExternal(name, external),
-          claim: (now, until, limit) => store.claim(now, until, limit),
-          oldestSubmitted: (butOfReason) => store.oldestSubmitted(butOfReason),
-          list: (filter, limit, before) => store.list(filter, limit, before),
-        },
-        debit: fenced((debit) => this.debit(debit, gateway)),
-        suspend: fenced(async () => {
+    const api = process.fenced({ ...stripe, checkout }, ["open", "checkout", "refund"]);
+    const rail = (gateway: number) => {
+      const calls = {
+        debit: (debit: Debit) => this.debit(debit, gateway),
+        suspend: async () => {
           await this.someTime();
-          if (!life.over) this.suspensions.add("chargeback");
-        }),
-        lift: fenced(async () => void this.suspensions.delete("chargeback")),
-        pace: PAYMENT_PACE,
-        clock: time,
-        random: random.bytes,
-        fee: FEE,
-        onFault() {},
-        returnUrl: () => "https://gateway.example",
-      });
+          if (!process.isOver) this.suspensions.add("chargeback");
+        },
+        lift: async () => void this.suspensions.delete("chargeback"),
+      };
+      const fenced = process.fenced(calls, ["debit", "suspend", "lift"]);
+      const { debit, suspend, lift } = fenced;
+      return cardRail({ api, store, debit, suspend, lift, clock: time, random: random.bytes });
+    };
     this.rails = [rail(0), rail(1)];
   }
 
   /** The process ends, or one of them; what was on the disk is booked by the next. */
   private crash(): void {
-    if (this.isCalm || this.life.over) return;
-    this.totals.crashes += 1;
-    this.life.over = true;
+    if (this.isCalm) return;
+    this.world.counts.crashes += 1;
+    this.process.isOver = true;
     const ended = this.books.crash();
     for (const [receipt, charged] of ended) this.charges.set(receipt, charged);
     this.open = this.open.filter(({ receipt }) => !ended.has(receipt));
@@ -214,7 +208,7 @@ class History {
 
   private order(): void {
     this.ordered += 1;
-    this.totals.payments += 1;
+    this.world.counts.payments += 1;
     const amount = (100 + this.random.below(4_900)) * 10_000_000;
     const order = { balanceId: this.balance, amount: amount as NanoUsd, idempotencyKey: null, caps: [] };
     this.random
@@ -227,7 +221,7 @@ class History {
     const amount = Math.ceil(this.random.next() ** 2 * 30_000_000_000) as NanoUsd;
     await this.during(
       this.books.admit(this.balance, amount, (hold) => {
-        this.totals.admitted += 1;
+        this.world.counts.admitted += 1;
         this.open.push(hold);
         this.covered("is admitted");
       }),
@@ -272,7 +266,7 @@ class History {
 
   private async debit(debit: Debit, gateway: number): Promise<Credit | TooMuch> {
     const done = await this.books.debit(debit, gateway);
-    if ("claimed" in done && done.claimed! > 0) this.totals.claims += 1;
+    if ("claimed" in done && done.claimed! > 0) this.world.counts.claims += 1;
     return done;
   }
 
@@ -291,11 +285,11 @@ class History {
   private watch(): void {
     const now = this.time.now();
     const rail = this.random.pick(this.rails);
-    const { store, life } = this;
+    const { store, process } = this;
     void store.claim(now, epochMs(now + PAYMENT_PACE.leaseMs), 16).then((due) => {
       for (const payment of due) {
         const again = () => store.change(payment.id, () => ({ nextPollAt: epochMs(now + 5_000) }));
-        rail.poll(payment).catch(() => life.over || void again());
+        rail.poll(payment).catch(() => process.isOver || void again());
       }
     });
   }
@@ -336,10 +330,9 @@ class History {
       at: this.time.now(),
     };
     return async () => {
-      const { life } = this;
+      const { process } = this;
       const done = await this.books.debit(debit, 0).catch(() => null);
-      if (done === null || life.over) return false;
-      return true;
+      return done !== null && !process.isOver;
     };
   }
 
@@ -375,13 +368,11 @@ class History {
   }
 
   private async pass(ms: number): Promise<void> {
-    const untilMs = this.time.elapsedMs() + ms;
     for (const go of this.late.splice(0)) {
       if (this.isCalm || this.random.chance(0.5)) go();
       else this.late.push(go);
     }
-    await settled();
-    while (this.time.step(untilMs)) await settled();
+    await this.world.pass(ms);
   }
 
   /** Lets time go by until it is done; null where the process ended before. */
@@ -391,8 +382,8 @@ class History {
       (value) => (result = { value }),
       () => (result = { value: null }),
     );
-    const { life } = this;
-    for (let turns = 0; result === null && !life.over && turns < MAX_TURNS; turns++) await this.pass(50);
+    const { process } = this;
+    for (let turns = 0; result === null && !process.isOver && turns < MAX_TURNS; turns++) await this.pass(50);
     return (result as { readonly value: Result | null } | null)?.value ?? null;
   }
 
@@ -436,7 +427,7 @@ class History {
       gotBack += value - is;
       lost += payment.lost;
     }
-    this.totals.lost += lost;
+    this.world.counts.lost += lost;
     const has = await this.books.has(this.balance);
     check(has === credited - spent, `${name}: has ${has}, by its entries ${credited - spent}`);
     const { takenByHand } = this;
@@ -457,8 +448,3 @@ class History {
 const TAKEN = "taken";
 const MAX_ROUNDS = 60;
 const MAX_TURNS = 600;
-
-/** Promises that wait for nothing but each other. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 40; turn++) await null;
-}
