@@ -207,7 +207,7 @@ class OwnerAndThief implements Player {
   /** Something that is asked of one of the processes while others are under way. */
   private start(work: (process: Process) => Promise<unknown>): void {
     const done = work(this.random.pick(this.processes.all));
-    this.world.beside(
+    this.world.spawn(
       done.catch((error: Error) => {
         // Others changed the same all the time.
         if (!/kept changing while|others changed the same/.test(error.message)) throw error;

@@ -24,6 +24,11 @@ export class VirtualClock {
     return this.elapsed;
   }
 
+  /** Before anything has happened. */
+  begin(at: EpochMs): void {
+    this.wallOffset = at;
+  }
+
   /** Sets the wall clock forward, or back. */
   set(byMs: number): void {
     this.wallOffset += byMs;

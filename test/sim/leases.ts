@@ -2,24 +2,21 @@ import type { Key } from "../../src/customers/keys/key.ts";
 import type { BalanceWithBudgets } from "../../src/customers/keys/key-store.ts";
 import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { newApiKey } from "../../src/customers/keys/secret.ts";
-import {
-  EpochFenced,
-  LEASE_MS,
-  Membership,
-  type MembershipChange,
-  type Registry,
-} from "../../src/ledger/membership.ts";
+import { Membership, type MembershipChange, type Registry } from "../../src/ledger/membership.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { keyOf } from "../fakes/key.ts";
-import { VirtualClock } from "./clock.ts";
+import type { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
-import type { SimulatedStore } from "./nodes.ts";
-import { Random } from "./random.ts";
-import { check } from "./world.ts";
+import { LEASE_MUTANTS } from "./mutants/nodes.ts";
+import type { Random } from "./random.ts";
+import { scenario } from "./scenario.ts";
+import { type Auditor, check, type Player, type World } from "./world.ts";
+
+const COUNTS = ["accepted", "refused", "unavailable", "revoked", "lowered", "crashes"] as const;
 
 /**
  * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with
@@ -27,29 +24,16 @@ import { check } from "./world.ts";
  * answered, no request that comes may be accepted by any node; once a lower limit was, no node may use what it was
  * granted under the old one; and either is answered soon after the longest lease, whichever node is gone.
  */
-export async function simulateLeases(
-  seed: number,
-  steps: number,
-  store: SimulatedStore = "memory",
-): Promise<LeasesSummary> {
-  const fleet = new Fleet(seed, store);
-  try {
-    for (let step = 0; step < steps; step++) await fleet.step();
-    return fleet.counts;
-  } finally {
-    fleet.close();
-  }
-}
-
-export interface LeasesSummary {
-  readonly accepted: number;
-  readonly refused: number;
-  /** Without a lease. */
-  readonly unavailable: number;
-  readonly revoked: number;
-  readonly lowered: number;
-  readonly crashes: number;
-}
+export const LEASES = scenario({
+  options: { steps: 400 },
+  seeds: 1_000,
+  mutants: { rules: LEASE_MUTANTS },
+  // Unavailable: without a lease.
+  counts: COUNTS,
+  steps: ({ steps }) => steps,
+  fill: (world) => void world.judgedBy(world.joins(new Fleet(world))),
+  kept: "Nothing accepted after its revoke was answered.",
+});
 
 const START = epochMs(Date.UTC(2026, 10, 21, 12));
 const KEYS = 12;
@@ -57,11 +41,8 @@ const BALANCE = "bal_1" as BalanceId;
 /** Room for as many as a run has. */
 const MAX_KEYS = { keys: 1_000, unknown: 1_000 };
 
-class Fleet {
-  readonly counts = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, lowered: 0, crashes: 0 };
+class Fleet implements Player, Auditor {
   private readonly random: Random;
-  private readonly time = new VirtualClock(START);
-  private readonly world = this.time.life().clock;
   private readonly store: Store;
   private readonly nodes: Node[];
   private readonly secrets: string[] = [];
@@ -69,33 +50,32 @@ class Fleet {
   private readonly answered = new Set<string>();
   /** The latest change of limits that was answered. */
   private lowered = 0;
-  private broken: string | null = null;
 
-  constructor(seed: number, store: SimulatedStore) {
-    this.random = new Random(seed);
-    this.store = store === "sqlite" ? new DatabaseStore(this.world, new Random(seed)) : new Store(this.world);
+  constructor(private readonly world: World<(typeof COUNTS)[number]>) {
+    this.random = world.random;
+    this.store = new Store(world.time.life().clock, world.apart(0));
     this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) => this.birth(`n${index}`));
     for (let index = 0; index < KEYS; index++) this.addKey();
   }
 
   close(): void {
-    this.store.stop();
+    this.store.close();
   }
 
-  async step(): Promise<void> {
+  async act(): Promise<void> {
     const { random } = this;
     const node = random.pick(this.nodes);
     const dice = random.next();
-    if (dice < 0.6) void this.request(node, random.pick(this.secrets));
+    if (dice < 0.6) this.world.spawn(this.request(node, random.pick(this.secrets)));
     else if (dice < 0.64) void this.revoke(node, random.pick(this.secrets));
     else if (dice < 0.66) node.cut = random.chance(0.4);
-    else if (dice < 0.68) node.pauseUntilMs = this.time.elapsedMs() + random.below(15_000);
+    else if (dice < 0.68) node.pauseUntilMs = this.world.time.elapsedMs() + random.below(15_000);
     else if (dice < 0.685) this.crash(node);
     else if (dice < 0.705) void this.lower(node);
-    const untilMs = this.time.elapsedMs() + random.below(random.chance(0.02) ? 12_000 : 150);
-    while (this.time.step(untilMs)) await settled();
-    await settled();
-    check(this.broken === null, this.broken ?? "");
+    await this.world.pass(random.below(random.chance(0.02) ? 12_000 : 150));
+  }
+
+  watch(): void {
     for (const { name, runs, membership, released } of this.nodes)
       check(
         !runs || !membership.usable() || released >= this.lowered,
@@ -118,11 +98,12 @@ class Fleet {
     const holder = await Promise.resolve(node.keyring.identify(secret, START)).catch(() => undefined);
     await node.awake();
     if (node.dead) return;
-    if (holder === undefined || (holder !== null && !node.membership.usable())) this.counts.unavailable += 1;
-    else if (holder === null) this.counts.refused += 1;
+    if (holder === undefined || (holder !== null && !node.membership.usable()))
+      this.world.counts.unavailable += 1;
+    else if (holder === null) this.world.counts.refused += 1;
     else {
-      this.counts.accepted += 1;
-      if (dead) this.broken = `${node.name} accepted a key whose revoke was answered`;
+      this.world.counts.accepted += 1;
+      check(!dead, `${node.name} accepted a key whose revoke was answered`);
     }
   }
 
@@ -135,7 +116,7 @@ class Fleet {
       if (node.dead) return;
       if (!this.answered.has(secret)) {
         this.answered.add(secret);
-        this.counts.revoked += 1;
+        this.world.counts.revoked += 1;
         this.addKey();
       }
     } catch {
@@ -150,53 +131,53 @@ class Fleet {
       await node.awake();
       if (node.dead) return;
       this.lowered = Math.max(this.lowered, version);
-      this.counts.lowered += 1;
+      this.world.counts.lowered += 1;
     } catch {
       // Its caller got a failure.
     }
   }
 
   private crash(node: Node): void {
-    this.counts.crashes += 1;
+    this.world.counts.crashes += 1;
     node.die();
     this.nodes[this.nodes.indexOf(node)] = this.birth(node.name);
   }
 
   private birth(name: string): Node {
-    const node = new Node(name, this.store, this.time, this.random);
+    const node = new Node(name, this.store, this.world.time, this.random);
     void node.membership.follow();
     return node;
   }
 }
 
-/** The registry and the keys, at one place, each call one step. */
+/** The keys, and the registry of a keeper, which dies now and then: another goes on with what is in the database. */
 class Store {
   readonly keys = new Map<string, Key>();
-  private readonly nodes = new Map<string, { epoch: number; seen: number; leaseUntilMs: number }>();
-  private readonly changes: MembershipChange[] = [];
+  private readonly db = emptyDatabase();
+  private registry: SqliteRegistry;
 
-  constructor(protected readonly clock: Pick<Clock, "now" | "elapsedMs">) {}
+  constructor(
+    private readonly clock: Pick<Clock, "now" | "elapsedMs">,
+    private readonly random: Random,
+  ) {
+    this.registry = this.begin();
+  }
 
-  stop(): void {}
+  close(): void {
+    this.db.close();
+  }
 
   join(name: string): { epoch: number; seen: number } {
-    const last = this.nodes.get(name);
-    const life = { epoch: (last?.epoch ?? 0) + 1, seen: this.changes.length };
-    this.nodes.set(name, { ...life, leaseUntilMs: last?.leaseUntilMs ?? 0 });
-    return { ...life };
+    return this.registry.join(name);
   }
 
   renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
-    const node = this.nodes.get(name)!;
-    if (node.epoch !== epoch) throw new EpochFenced(name);
-    if (seen < this.changes.length) return this.changes.slice(seen, seen + 2);
-    this.nodes.set(name, { epoch, seen, leaseUntilMs: this.clock.elapsedMs() + LEASE_MS });
-    return [];
+    if (this.random.chance(0.005)) this.registry = this.begin();
+    return this.registry.renew(name, epoch, seen);
   }
 
   unseen(version: number): boolean {
-    const nowMs = this.clock.elapsedMs();
-    return [...this.nodes.values()].some((node) => node.seen < version && node.leaseUntilMs > nowMs);
+    return this.registry.unseen(version);
   }
 
   revoke(hash: string): number {
@@ -209,10 +190,13 @@ class Store {
     return this.note({ balance: BALANCE, key: null, counters: ["budget:"] });
   }
 
-  protected note(change: Omit<MembershipChange, "version">): number {
-    const version = this.changes.length + 1;
-    this.changes.push({ ...change, version });
-    return version;
+  private note(change: Omit<MembershipChange, "version">): number {
+    // It dies before it has notified anybody of what it changed: nobody is answered.
+    if (this.random.chance(0.05)) {
+      this.registry = this.begin();
+      throw new Error("no answer");
+    }
+    return this.registry.note([change]);
   }
 
   withBudgets(id: BalanceId): BalanceWithBudgets {
@@ -233,45 +217,6 @@ class Store {
       },
       budgets: [],
     };
-  }
-}
-
-/** The registry of a keeper, which dies now and then: another goes on with what is in the database. */
-class DatabaseStore extends Store {
-  private readonly db = emptyDatabase();
-  private registry = this.begin();
-
-  constructor(
-    clock: Pick<Clock, "now" | "elapsedMs">,
-    private readonly dice: Random,
-  ) {
-    super(clock);
-  }
-
-  override stop(): void {
-    this.db.close();
-  }
-
-  override join(name: string): { epoch: number; seen: number } {
-    return this.registry.join(name);
-  }
-
-  override renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
-    if (this.dice.chance(0.02)) this.registry = this.begin();
-    return this.registry.renew(name, epoch, seen);
-  }
-
-  override unseen(version: number): boolean {
-    return this.registry.unseen(version);
-  }
-
-  protected override note(change: Omit<MembershipChange, "version">): number {
-    // It dies before it has notified anybody of what it changed: nobody is answered.
-    if (this.dice.chance(0.1)) {
-      this.registry = this.begin();
-      throw new Error("no answer");
-    }
-    return this.registry.note([change]);
   }
 
   private begin(): SqliteRegistry {
@@ -377,5 +322,3 @@ class Node {
 }
 
 const CALL_MS = 5_000;
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

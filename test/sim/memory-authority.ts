@@ -26,6 +26,7 @@ export interface FleetAuthority {
   granted(counter: CounterId): number;
   /** To one epoch that is open, with what it has spent of it and forgotten. */
   grantedTo(counter: CounterId, ledger: string, epoch: number): number;
+  stop?(): void;
 }
 
 /** Asks the other ledgers to give back what they do not use of a counter, or to say that they do. */

@@ -1,36 +1,60 @@
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import type { Tags } from "../../src/customers/keys/tags.ts";
-import type { Statement } from "../../src/ledger/authority.ts";
 import {
   allowanceCounter,
   balanceCounter,
   budgetCounter,
   type CounterId,
-  isValueCounter,
   keyCounter,
   tagValueOf,
   valueCounter,
 } from "../../src/ledger/counter.ts";
-import { GrantClaim, Grants, onceDurable } from "../../src/ledger/grants.ts";
-import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
-import { type LedgerRecord, partOf } from "../../src/ledger/record.ts";
-import { Replay } from "../../src/ledger/recovery.ts";
+import { GrantClaim } from "../../src/ledger/grants.ts";
 import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { type CommitBatch, PostgresJournal } from "../../src/store/journal/postgres-journal.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { Asking, type RequestedAmounts, type UseOf } from "./asking.ts";
-import { VirtualClock } from "./clock.ts";
+import type { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
+import { authorityOf } from "./fleet-authority.ts";
+import { DisklessNode, type FleetNode, JournalNode, type NodeParts } from "./fleet-node.ts";
 import { FreeRequests } from "./free-requests.ts";
-import { type FleetAuthority, MemoryAuthority } from "./memory-authority.ts";
-import { Random } from "./random.ts";
-import { DatabaseAuthority } from "./sqlite-authority.ts";
-import { check } from "./world.ts";
+import type { FleetAuthority } from "./memory-authority.ts";
+import { NODE_MUTANTS } from "./mutants/nodes.ts";
+import type { Random } from "./random.ts";
+import { scenario } from "./scenario.ts";
+import { type Auditor, check, type Player, settled, type World } from "./world.ts";
+
+const COUNTS = [
+  "admitted",
+  "refused",
+  // Nobody knew whether there was room.
+  "unanswered",
+  "crashes",
+  // Nodes without a journal that were not dead.
+  "closed",
+  // Answers that such nodes gave to their end.
+  "committed",
+  // Times that credit was taken back.
+  "debited",
+  // Spent, as a share of the credit that was left to it.
+  "drained",
+  // Free requests that were admitted, and found the day's allowance spent.
+  "free",
+  "freeRefused",
+  // Times that a hold grew; at once by as much as a host sent in one packet, or could not.
+  "grown",
+  "burst",
+  "burstRefused",
+  // Times that a region was cut off.
+  "regionCuts",
+  // Requests with a tag that were admitted, and values that nodes forgot.
+  "tagged",
+  "forgotten",
+] as const;
 
 /**
  * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with
@@ -49,55 +73,17 @@ import { check } from "./world.ts";
  * request's worst case, all free requests of the day can be made, and what ledgers answered clients
  * without a journal is in the books.
  */
-export async function simulateNodes(
-  seed: number,
-  steps: number,
-  store: SimulatedStore = "memory",
-  regions: 1 | 2 = 1,
-): Promise<NodesSummary> {
-  const fleet = new Fleet(seed, store, regions);
-  try {
-    for (let step = 0; step < steps; step++) await fleet.step();
-    await fleet.drain();
-    return fleet.summary();
-  } finally {
-    fleet.close();
-  }
-}
+export const NODES = scenario({
+  // With `--sqlite`, the Authority is that of a keeper; with `--regions`, half of the ledgers are in another region.
+  options: { steps: 400, sqlite: false, regions: false },
+  seeds: 1_000,
+  mutants: { rules: NODE_MUTANTS },
+  counts: COUNTS,
+  steps: ({ steps }) => steps,
+  fill: (world, of) => void world.judgedBy(world.joins(new Fleet(world, of))),
+  kept: "No limit crossed, nothing lost that was answered, nobody refused who had room, credit spent to the last worst case.",
+});
 
-/** Whether the Authority and the registry are those over maps, or those on SQLite. */
-export type SimulatedStore = "memory" | "sqlite";
-
-export interface NodesSummary {
-  readonly admitted: number;
-  readonly refused: number;
-  /** Requests refused because nobody knew whether there was room. */
-  readonly unanswered: number;
-  readonly crashes: number;
-  /** Ends of nodes without a journal that were still alive. */
-  readonly closed: number;
-  /** Answers that such nodes gave to their end. */
-  readonly committed: number;
-  /** Times that credit was taken back. */
-  readonly debited: number;
-  /** Spent, as a share of the credit that was left to it. */
-  readonly drained: number;
-  /** Free requests that were admitted, and those that found the day's allowance spent. */
-  readonly free: number;
-  readonly freeRefused: number;
-  /** Times that a hold grew. */
-  readonly grown: number;
-  /** Holds that grew at once by as much as a host sent in one packet, and those that could not. */
-  readonly burst: number;
-  readonly burstRefused: number;
-  /** Times that a region was cut off. */
-  readonly regionCuts: number;
-  /** Requests with a tag that were admitted, and values that nodes forgot. */
-  readonly tagged: number;
-  readonly forgotten: number;
-}
-
-const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const MIDNIGHT = epochMs(Date.UTC(2026, 10, 22));
 const MAX_SKEW_MS = 60_000;
 const CREDIT = 1_000_000 as NanoUsd;
@@ -155,7 +141,7 @@ const MAX_WORDS = 50;
 const ONE_WAY_MS = 40;
 const MAX_CUT_MS = 30_000;
 
-class Fleet {
+class Fleet implements Player, Auditor {
   private readonly random: Random;
   /** What is taken back, and when, is decided apart, so that nothing else happens differently for it. */
   private readonly taking: Random;
@@ -169,13 +155,15 @@ class Fleet {
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
+  private readonly counts: Record<(typeof COUNTS)[number], number>;
+  private readonly regions: 1 | 2;
   /** It goes on whichever node dies. */
   private readonly farLine: Clock;
   private regionIsCut = false;
-  private readonly authority: FleetAuthority & { stop?(): void };
+  private readonly authority: FleetAuthority;
   private readonly postgres: SimulatedPostgres;
   private readonly promises = new Promises();
-  private readonly nodes: Node[];
+  private readonly nodes: FleetNode[];
   /** Lives without a journal that are over, and that nobody has closed yet. */
   private readonly gone: DisklessNode[] = [];
   private readonly limits: Map<CounterId, NanoUsd>;
@@ -185,7 +173,7 @@ class Fleet {
   /** When the key with a rate was admitted, since the last crash: a life's rates end with it. */
   private taken: number[] = [];
   /** The same by lives that are not over, for as long as they count it. */
-  private counted: { readonly atMs: number; readonly node: Node }[] = [];
+  private counted: { readonly atMs: number; readonly node: FleetNode }[] = [];
   private readonly asking = new Asking();
   private receipts = 0;
   private lives = 0;
@@ -194,39 +182,24 @@ class Fleet {
   private debits = 0;
   /** Debits that were answered, and with what. */
   private readonly answered = new Map<string, NanoUsd>();
-  private drained = 0;
-  private counts = {
-    admitted: 0,
-    refused: 0,
-    unanswered: 0,
-    crashes: 0,
-    closed: 0,
-    freeRefused: 0,
-    grown: 0,
-    burst: 0,
-    burstRefused: 0,
-    regionCuts: 0,
-    tagged: 0,
-    forgotten: 0,
-  };
 
   constructor(
-    seed: number,
-    store: SimulatedStore,
-    private readonly regions: 1 | 2,
+    private readonly world: World<(typeof COUNTS)[number]>,
+    { sqlite, regions }: { readonly sqlite: boolean; readonly regions: boolean },
   ) {
-    const recall = (...about: Parameters<Fleet["recall"]>) => this.recall(...about);
-    this.authority =
-      store === "sqlite" ? new DatabaseAuthority(new Random(seed), recall) : new MemoryAuthority(recall);
-    this.random = new Random(seed);
-    this.taking = new Random(seed + 1_000_000_007);
-    this.giving = new Random(seed + 2_000_000_011);
-    this.following = new Random(seed + 9_000_000_011);
-    this.bursting = new Random(seed + 10_000_000_019);
-    this.parting = new Random(seed + 11_000_000_027);
-    this.tagging = new Random(seed + 12_000_000_029);
-    this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
-    this.time = new VirtualClock(this.start);
+    this.authority = authorityOf(world, sqlite, (...about) => this.recall(...about));
+    this.random = world.random;
+    this.time = world.time;
+    this.counts = world.counts;
+    this.regions = regions ? 2 : 1;
+    this.taking = world.apart(1);
+    this.giving = world.apart(2);
+    this.following = world.apart(9);
+    this.bursting = world.apart(10);
+    this.parting = world.apart(11);
+    this.tagging = world.apart(12);
+    if (this.giving.chance(0.5)) this.start = this.time.now();
+    else this.time.begin((this.start = MIDNIGHT));
     this.farLine = this.time.life().clock;
     this.authority.credit(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
@@ -249,7 +222,7 @@ class Fleet {
     }
   }
 
-  async step(): Promise<void> {
+  async act(): Promise<void> {
     const { random } = this;
     const node = random.pick(this.nodes);
     const dice = random.next();
@@ -272,10 +245,8 @@ class Fleet {
     if (this.bursting.chance(0.02)) void this.burst(node);
     if (this.taking.chance(0.005)) this.takeBack(this.taking.chance(0.02) ? "all" : this.someCredit());
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
-    const untilMs = this.time.elapsedMs() + random.below(100);
-    while (this.time.step(untilMs));
-    await new Promise((resolve) => setImmediate(resolve));
-    this.audit();
+    this.world.skip(random.below(100));
+    await settled();
   }
 
   /** What the other region's ledgers send and are sent is lost, until it is joined again. */
@@ -288,16 +259,16 @@ class Fleet {
     });
   }
 
-  private isFar({ name }: Pick<Node, "name">): boolean {
+  private isFar({ name }: Pick<FleetNode, "name">): boolean {
     return this.regions === 2 && this.numbers.get(name)! % 2 === 0;
   }
 
-  private isCut(node: Node): boolean {
+  private isCut(node: FleetNode): boolean {
     return node.cut || node.dead || (this.regionIsCut && this.isFar(node));
   }
 
   /** Between the Authority and a node. */
-  private carry(node: Pick<Node, "name">, message: () => void): void {
+  private carry(node: Pick<FleetNode, "name">, message: () => void): void {
     if (this.isFar(node)) void this.farLine.after(ONE_WAY_MS, () => void this.network.push(message));
     else this.network.push(message);
   }
@@ -306,14 +277,8 @@ class Fleet {
     this.authority.stop?.();
   }
 
-  summary(): NodesSummary {
-    const committed = this.promises.count;
-    const { count } = this.free;
-    return { ...this.counts, committed, debited: this.answered.size, drained: this.drained, free: count };
-  }
-
   /** The network heals, everybody is there again, and one key without caps spends what is left. */
-  async drain(): Promise<void> {
+  async end(): Promise<void> {
     for (const node of this.nodes) node.cut = false;
     this.regionIsCut = false;
     this.postgres.slowMs = 0;
@@ -338,8 +303,12 @@ class Fleet {
     const { spent } = this.spent().get(CREDITED)!;
     const left = this.limits.get(CREDITED)! - spent;
     check(left < WORST_CASE, `${left} of the credit are left, and every ledger refuses ${WORST_CASE}`);
-    this.drained = spent / (spent + left || 1);
     await this.refund();
+    const { counts } = this;
+    counts.drained = spent / (spent + left || 1);
+    counts.committed = this.promises.count;
+    counts.debited = this.answered.size;
+    counts.free = this.free.count;
   }
 
   /** Free requests are made until every node refuses them: by then, all of its day's have been. */
@@ -354,7 +323,7 @@ class Fleet {
     for (const node of nodes) if (!node.dead) this.free.judgeSpent(this.now(node));
   }
 
-  private now({ skewMs }: Node): EpochMs {
+  private now({ skewMs }: FleetNode): EpochMs {
     return epochMs(this.start + skewMs);
   }
 
@@ -421,9 +390,9 @@ class Fleet {
       let hasHappened = isFirst || messages.length > 0;
       const untilMs = this.time.elapsedMs() + 10;
       while (this.time.step(untilMs)) hasHappened = true;
-      await new Promise((resolve) => setImmediate(resolve));
+      await settled();
       // Most of what is waited for here is that time passes.
-      if (hasHappened) this.audit();
+      if (hasHappened) this.watch();
       else this.forgetRates();
     }
     return something;
@@ -436,14 +405,14 @@ class Fleet {
       this.counts.tagged += 1;
   }
 
-  private async request(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
+  private async request(node: FleetNode, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
     node.asking += 1;
     return this.admit(node, key, amount, tags).finally(() => {
       node.asking -= 1;
     });
   }
 
-  private async admit(node: Node, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
+  private async admit(node: FleetNode, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
     const request: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.now(node),
@@ -474,14 +443,17 @@ class Fleet {
   }
 
   /** As generation/admission does it. */
-  private async answer(node: Node, request: ReservationRequest): Promise<"admitted" | "refused" | "unknown"> {
+  private async answer(
+    node: FleetNode,
+    request: ReservationRequest,
+  ): Promise<"admitted" | "refused" | "unknown"> {
     const claim = new GrantClaim();
     return this.answerWith(claim, node, request).finally(() => claim.release());
   }
 
   private async answerWith(
     claim: GrantClaim,
-    node: Node,
+    node: FleetNode,
     request: ReservationRequest,
   ): Promise<"admitted" | "refused" | "unknown"> {
     const { key } = request;
@@ -502,7 +474,7 @@ class Fleet {
           const isGone = () => node.dead || this.postgres.isClosed(node.name);
           this.free.admitted(request.receipt, request.at, { isGone });
         }
-        void this.begin(node, outcome);
+        void this.open(node, outcome);
         return "admitted";
       }
       const grantAnswer = await node.ledger.replenish(keyCounters, request, claim);
@@ -512,7 +484,7 @@ class Fleet {
   }
 
   /** As generation/generate does it: the first byte of a stream leaves once its hold is durable. */
-  private async begin(node: Node, reservation: Reservation): Promise<void> {
+  private async open(node: FleetNode, reservation: Reservation): Promise<void> {
     const { receipt, about } = reservation.request;
     if (about.stream) {
       const durable = await node.durable(reservation.sequence);
@@ -527,7 +499,7 @@ class Fleet {
     node.open.push(reservation);
   }
 
-  private async settleOne(node: Node): Promise<void> {
+  private async settleOne(node: FleetNode): Promise<void> {
     const reservation = node.open.splice(this.random.below(node.open.length), 1)[0];
     if (reservation === undefined) return;
     const { receipt, about, allowances } = reservation.request;
@@ -546,7 +518,7 @@ class Fleet {
   }
 
   /** A hold shrinks, to no less than was delivered, or grows, where there is room. */
-  private follow({ ledger, open }: Node): void {
+  private follow({ ledger, open }: FleetNode): void {
     const { following } = this;
     const reservation = following.pick(open);
     if (reservation === undefined || reservation.request.amount === 0) return;
@@ -557,7 +529,7 @@ class Fleet {
   }
 
   /** A host sends much more in one packet than is held: as generation/hold covers it. */
-  private async burst(node: Node): Promise<void> {
+  private async burst(node: FleetNode): Promise<void> {
     const reservation = this.bursting.pick(node.open);
     if (reservation === undefined || reservation.request.amount === 0) return;
     const amount = (WORST_CASE + this.bursting.below(4 * WORST_CASE)) as NanoUsd;
@@ -569,7 +541,11 @@ class Fleet {
     this.counts[end === "admitted" ? "burst" : "burstRefused"] += 1;
   }
 
-  private async grow(node: Node, reservation: Reservation, amount: NanoUsd): ReturnType<Fleet["answer"]> {
+  private async grow(
+    node: FleetNode,
+    reservation: Reservation,
+    amount: NanoUsd,
+  ): ReturnType<Fleet["answer"]> {
     for (let round = 0; round < 4; round++) {
       if (node.dead || !reservation.isOpen) return "unknown";
       if (node.ledger.extend(reservation, amount)) return "admitted";
@@ -580,7 +556,7 @@ class Fleet {
   }
 
   /** Some of a stream reaches its client. */
-  private deliverSome(node: Node): void {
+  private deliverSome(node: FleetNode): void {
     const reservation = this.random.pick(node.open.filter(({ request }) => request.about.stream));
     if (reservation === undefined) return;
     const { held, delivered, request } = reservation;
@@ -599,7 +575,7 @@ class Fleet {
   }
 
   /** A ledger's process ends. With a journal, its next life reads that, and only then closes the epoch. */
-  private crash(node: Node): void {
+  private crash(node: FleetNode): void {
     this.counts.crashes += 1;
     node.die();
     if (node instanceof JournalNode) {
@@ -612,7 +588,7 @@ class Fleet {
   }
 
   /** Somebody thinks that it is gone, rightly or not. */
-  private closeOne(node: Node): void {
+  private closeOne(node: FleetNode): void {
     if (!(node instanceof DisklessNode) || this.postgres.isClosed(node.name)) return;
     if (!node.dead) this.counts.closed += 1;
     for (const receipt of this.postgres.started(node.name)) this.free.started(receipt);
@@ -629,7 +605,7 @@ class Fleet {
     if (at !== -1) this.gone.splice(at, 1);
   }
 
-  private endNode({ name, epoch }: Node, spent: ReadonlyMap<CounterId, NanoUsd>): void {
+  private endNode({ name, epoch }: FleetNode, spent: ReadonlyMap<CounterId, NanoUsd>): void {
     this.taken = [];
     for (const [counter, amount] of spent)
       this.spentByEnded.set(counter, (this.spentByEnded.get(counter) ?? 0) + amount);
@@ -657,7 +633,7 @@ class Fleet {
     return node;
   }
 
-  private surroundings(name: string, of: () => Node): Omit<NodeParts, "epoch"> {
+  private surroundings(name: string, of: () => FleetNode): Omit<NodeParts, "epoch"> {
     if (!this.numbers.has(name)) this.numbers.set(name, this.numbers.size + 1);
     const { clock, end } = this.time.life();
     return {
@@ -665,6 +641,8 @@ class Fleet {
       skewMs: this.random.below(2 * MAX_SKEW_MS) - MAX_SKEW_MS,
       clock,
       end,
+      credit: CREDIT,
+      holders: HOLDERS,
       send: (statement) =>
         this.carry({ name }, () => {
           const node = of();
@@ -694,7 +672,7 @@ class Fleet {
     this.counted = this.counted.filter(({ atMs }) => atMs > sinceMs - SLOT_MS);
   }
 
-  private audit(): void {
+  watch(): void {
     this.forgetRates();
     this.free.judge();
     const uses = this.spent();
@@ -767,165 +745,6 @@ class Spent {
   }
 }
 
-/** One life of one ledger. */
-abstract class Node {
-  readonly ledger: Ledger;
-  readonly grants: Grants;
-  readonly open: Reservation[] = [];
-  /** Requests that are not admitted or refused yet. */
-  asking = 0;
-  /** On the wrong side of a partition, or paused: neither sends nor receives anything. */
-  cut = false;
-  dead = false;
-  /** What it has spent of values of tags that it forgot. */
-  readonly forgotten = new Map<CounterId, number>();
-
-  constructor(
-    private readonly parts: NodeParts,
-    private readonly pages: Pages,
-  ) {
-    const { name, epoch, clock, send } = parts;
-    this.grants = new Grants(name, epoch, clock, onceDurable(pages, send));
-    this.ledger = new Ledger(
-      clock,
-      pages,
-      { spent: () => ZERO_USD, credited: () => CREDIT },
-      HOLDERS,
-      this.grants,
-    );
-  }
-
-  get name(): string {
-    return this.parts.name;
-  }
-
-  get epoch(): number {
-    return this.parts.epoch;
-  }
-
-  get skewMs(): number {
-    return this.parts.skewMs;
-  }
-
-  durable(sequence: number): true | Promise<boolean> {
-    return this.pages.durable(sequence);
-  }
-
-  die(): void {
-    this.dead = true;
-    this.parts.end();
-  }
-
-  /** Forgets counters that nobody uses, and gives back what it was granted of values of tags. */
-  forgetQuiet(): number {
-    const before = [...this.ledger.counters.booked()].filter(({ id }) => isValueCounter(id));
-    this.ledger.forgetIdle(this.appliedThrough, QUIET_MS);
-    const left = new Set(this.ledger.counters.booked());
-    const gone = before.filter((counter) => !left.has(counter));
-    for (const { id, spent } of gone) this.forgotten.set(id, (this.forgotten.get(id) ?? 0) + spent);
-    return gone.length;
-  }
-
-  /** The record up to which its ends are shipped. */
-  protected abstract get appliedThrough(): number;
-
-  giveBack(limits: ReadonlyMap<CounterId, NanoUsd>): void {
-    for (const counter of this.ledger.counters.booked()) {
-      const limit = limits.get(counter.id);
-      if (limit !== undefined) this.grants.giveBack(counter, limit);
-    }
-  }
-
-  checkpoint(): void {
-    this.ledger.checkpoint();
-  }
-}
-
-interface NodeParts {
-  readonly name: string;
-  readonly epoch: number;
-  readonly skewMs: number;
-  readonly clock: Clock;
-  readonly send: (statement: Statement) => void;
-  /** Silences its timers. */
-  end(): void;
-}
-
-/** What a ledger writes into. */
-interface Pages extends Journal {
-  durable(sequence: number): true | Promise<boolean>;
-  flushed(): Promise<boolean>;
-}
-
-/** Its journal takes everything at once, and outlives it. */
-class JournalNode extends Node {
-  constructor(
-    parts: NodeParts,
-    private readonly records: LedgerRecord[] = [],
-  ) {
-    super(parts, {
-      append: (record) => records.push(record),
-      withdraw: () => false,
-      durable: () => true,
-      flushed: async () => true,
-    });
-  }
-
-  protected override get appliedThrough(): number {
-    return Number.POSITIVE_INFINITY;
-  }
-
-  /** What the journal says was spent, with what was open billed whole, as the worst recovery would. */
-  recover(): ReadonlyMap<CounterId, NanoUsd> {
-    const spent = new Map<CounterId, NanoUsd>();
-    const add = (counters: readonly CounterId[], amount: NanoUsd) => {
-      for (const counter of counters) spent.set(counter, ((spent.get(counter) ?? 0) + amount) as NanoUsd);
-    };
-    const replay = new Replay();
-    for (const record of this.records) {
-      replay.add(record);
-      if (record.kind !== "terminal") continue;
-      add(record.counters, record.charged);
-      for (const [counter, part] of record.parts ?? []) add([counter], part);
-      add(record.allowances, ONE_REQUEST);
-    }
-    for (const { hold, held, delivered } of replay.orphans.values()) {
-      add(hold.counters, held);
-      for (const [counter, from, to] of hold.parts ?? []) add([counter], partOf({ from, to }, held));
-      if (delivered > 0) add(hold.allowances, ONE_REQUEST);
-    }
-    return spent;
-  }
-}
-
-/** It keeps nothing. */
-class DisklessNode extends Node {
-  constructor(
-    parts: NodeParts,
-    commit: (batch: CommitBatch) => Promise<void>,
-    onClosed: () => void,
-    readonly journal = new PostgresJournal({
-      commit,
-      clock: parts.clock,
-      defer: queueMicrotask,
-      onFault: (error) => {
-        if (error instanceof EpochFenced) onClosed();
-      },
-    }),
-  ) {
-    super(parts, journal);
-  }
-
-  protected override get appliedThrough(): number {
-    return this.journal.durableNow;
-  }
-
-  override checkpoint(): void {
-    super.checkpoint();
-    this.journal.schedule();
-  }
-}
-
 /** What the auditor knows the limits of. */
 function asksFor({
   at,
@@ -954,8 +773,6 @@ function asksFor({
   return amounts;
 }
 
-/** Counters that nobody used for so long are forgotten. */
-const QUIET_MS = 500;
 const RATE = "the rate";
 /** A rate is counted in seconds, the first of which may be gone only in part. */
 const SLOT_MS = 1_000;

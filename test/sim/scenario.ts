@@ -35,11 +35,11 @@ export const scenario = <Of extends Options, const What extends string>(
 export async function simulate<Of extends Options, What extends string>(
   { counts, options, fill, steps }: Scenario<Of, What>,
   seed: number,
-  given: Partial<Of> = {},
+  given: { readonly [Name in keyof Of]?: Of[Name] | (Of[Name] extends boolean ? boolean : number) } = {},
   onStep?: (step: number, of: number) => void,
 ): Promise<Record<What, number>> {
   const world = new World(seed, counts);
-  const of = { ...options, ...given };
+  const of = { ...options, ...given } as Of;
   fill(world, of);
   await world.run(steps(of), onStep);
   return world.counts;

@@ -1,15 +1,13 @@
 import { CLAIMS } from "./claims.ts";
 import { simulate } from "./gateway.ts";
 import { HOLDS } from "./holds.ts";
-import { simulateLeases } from "./leases.ts";
+import { LEASES } from "./leases.ts";
 import { GATEWAY_MUTANTS } from "./mutants/gateway.ts";
-import { LEASE_MUTANTS } from "./mutants/leases.ts";
-import { TAKING_MUTANTS } from "./mutants/taking.ts";
-import { simulateNodes } from "./nodes.ts";
+import { NODES } from "./nodes.ts";
 import { PAYMENTS } from "./payments.ts";
 import { type Scenario, scenario } from "./scenario.ts";
 import { TAKE_BACKS } from "./take-backs.ts";
-import { simulateTaking } from "./taking.ts";
+import { TAKING } from "./taking.ts";
 
 const OLD = { counts: [], steps: () => 0, fill() {} } as const;
 
@@ -32,37 +30,12 @@ export const SCENARIOS = {
     kept: "No cap, rate or allowance crossed, nothing refused for one that had room, no acknowledged answer lost, no receipt doubled, drift 0.",
   }),
 
-  /**
-   * Ledgers that share limits, and nodes that remember keys; with `--sqlite`, the Authority and the registry are those of a
-   * keeper; with `--regions`, half of the ledgers are in another region.
-   */
-  nodes: scenario({
-    ...OLD,
-    options: { steps: 400, sqlite: false, regions: false },
-    seeds: 1_000,
-    mutants: { rules: LEASE_MUTANTS },
-    async run(seed, { steps, sqlite, regions }) {
-      const store = sqlite ? "sqlite" : "memory";
-      const grants = await simulateNodes(seed, steps, store, regions ? 2 : 1);
-      const leases = await simulateLeases(seed, steps, store);
-      return { ...named("grants", grants), ...named("leases", leases) };
-    },
-    kept: "No limit crossed, nothing lost that was answered, nothing accepted after its revoke was answered, nobody refused who had room, credit spent to the last worst case.",
-  }),
-
+  nodes: NODES,
+  leases: LEASES,
   /** Streams whose holds follow them. */
   holds: HOLDS,
 
-  /** Limits that change under streams; with `--sqlite`, the Authority of a keeper. */
-  taking: scenario({
-    ...OLD,
-    options: { nodes: 1, steps: 1_000, sqlite: false },
-    seeds: 100,
-    mutants: { rules: TAKING_MUTANTS, options: ["--steps", "400"] },
-    run: (seed, { nodes, steps, sqlite }) => simulateTaking(seed, steps, nodes, sqlite ? "sqlite" : "memory"),
-    kept: "No limit crossed.",
-  }),
-
+  taking: TAKING,
   payments: PAYMENTS,
   "take-backs": TAKE_BACKS,
 
@@ -76,6 +49,3 @@ export const listed = (totals: Readonly<Record<string, number>>): string =>
   `${Object.entries(totals)
     .map(([name, count]) => `${Math.round(count)} ${name}`)
     .join(", ")}.`;
-
-const named = (what: string, counts: object): Record<string, number> =>
-  Object.fromEntries(Object.entries(counts).map(([name, count]) => [`${what} ${name}`, count]));

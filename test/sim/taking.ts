@@ -14,20 +14,22 @@ import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { addSpending } from "../../src/store/ledger/ends.ts";
-import { DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { addSpending } from "../../src/store/ledger/fold.ts";
+import { type Clock, DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
-import { VirtualClock } from "./clock.ts";
-import { type FleetAuthority, MemoryAuthority, type SendInquiries } from "./memory-authority.ts";
-import type { SimulatedStore } from "./nodes.ts";
-import { Random } from "./random.ts";
-import { DatabaseAuthority } from "./sqlite-authority.ts";
-import { check } from "./world.ts";
+import { authorityOf } from "./fleet-authority.ts";
+import type { FleetAuthority } from "./memory-authority.ts";
+import { TAKING_MUTANTS } from "./mutants/taking.ts";
+import type { Random } from "./random.ts";
+import { scenario } from "./scenario.ts";
+import { type Auditor, check, type Player, settled, type World } from "./world.ts";
+
+const COUNTS = ["admitted", "grown", "refused", "shrunk", "settled", "changes"] as const;
 
 /**
  * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
@@ -37,26 +39,16 @@ import { check } from "./world.ts";
  * on. The auditor keeps a book of its own of what each budget was taken for, piece by piece, and after every step
  * nothing has grown beyond a limit of that moment.
  */
-export async function simulateTaking(
-  seed: number,
-  steps: number,
-  nodes: number,
-  store: SimulatedStore = "memory",
-): Promise<TakingSummary> {
-  const fleet = new Fleet(seed, nodes, store);
-  try {
-    for (let step = 0; step < steps; step++) await fleet.step();
-    fleet.judgeReplay();
-    return fleet.counts;
-  } finally {
-    fleet.close();
-  }
-}
-
-export type TakingSummary = Record<
-  "admitted" | "grown" | "refused" | "shrunk" | "settled" | "changes",
-  number
->;
+export const TAKING = scenario({
+  // With `--sqlite`, several nodes have the Authority of a keeper.
+  options: { nodes: 1, steps: 1_000, sqlite: false },
+  seeds: 100,
+  mutants: { rules: TAKING_MUTANTS, options: ["--steps", "400"] },
+  counts: COUNTS,
+  steps: ({ steps }) => steps,
+  fill: (world, of) => void world.judgedBy(world.joins(new Fleet(world, of))),
+  kept: "No limit crossed.",
+});
 
 const NOON = epochMs(Date.UTC(2026, 10, 18, 12));
 const BALANCE = "bal_shared" as BalanceId;
@@ -85,13 +77,12 @@ interface Node {
   readonly missed: Set<string>;
 }
 
-class Fleet {
-  readonly counts: TakingSummary = { admitted: 0, grown: 0, refused: 0, shrunk: 0, settled: 0, changes: 0 };
+class Fleet implements Player, Auditor {
+  private readonly counts: Record<(typeof COUNTS)[number], number>;
   private readonly random: Random;
-  private readonly time = new VirtualClock(NOON);
-  private readonly clock = this.time.life().clock;
+  private readonly clock: Clock;
   private readonly messages: (() => void)[] = [];
-  private readonly authority: FleetAuthority & { stop?(): void };
+  private readonly authority: FleetAuthority;
   private readonly nodes: Node[];
   private keys: Key[];
   private budgets: Budget[];
@@ -105,14 +96,19 @@ class Fleet {
   /** By budget and day, its counters in the windows that the day lies in. */
   private readonly windows = new Map<BudgetId, Map<number, readonly CounterId[]>>();
 
-  constructor(seed: number, nodes: number, store: SimulatedStore) {
-    this.random = new Random(seed);
-    const recall: SendInquiries = (counter, asker, inquiry) => {
+  constructor(
+    private readonly world: World<(typeof COUNTS)[number]>,
+    { nodes, sqlite }: { readonly nodes: number; readonly sqlite: boolean },
+  ) {
+    this.random = world.random;
+    this.counts = world.counts;
+    // In the middle of a week.
+    world.time.begin(NOON);
+    this.clock = world.time.life().clock;
+    this.authority = authorityOf(world, sqlite, (counter, asker, inquiry) => {
       for (const [n, { grants }] of this.nodes.entries())
         if (`n${n}` !== asker) this.messages.push(() => grants?.recall(counter, inquiry));
-    };
-    this.authority =
-      store === "sqlite" ? new DatabaseAuthority(new Random(seed), recall) : new MemoryAuthority(recall);
+    });
     const cap = () => usd(20_000 + this.random.below(200_000));
     this.budgets = ["a", "b", "c"].map((name) => ({
       id: `bud_${name}` as BudgetId,
@@ -144,7 +140,7 @@ class Fleet {
     this.authority.stop?.();
   }
 
-  async step(): Promise<void> {
+  async act(): Promise<void> {
     const { random } = this;
     const dice = random.next();
     const one = random.pick(this.open);
@@ -156,13 +152,12 @@ class Fleet {
     else if (dice < 0.94 && this.nodes.length > 1) random.pick(this.nodes).usable = false;
     else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) await this.comeBack(node);
     if (random.chance(0.8)) await this.deliver(random.below(12));
-    this.pass(random.chance(0.004) ? DAY_MS : random.below(40));
-    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tick();
-    this.audit();
+    this.world.skip(random.chance(0.004) ? DAY_MS : random.below(40));
+    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tend();
   }
 
   /** What each journal says of the holds that are open comes to the auditor's pieces. */
-  judgeReplay(): void {
+  judge(): void {
     for (const node of this.nodes) {
       const replay = new Replay();
       for (const record of node.records) replay.add(record);
@@ -287,7 +282,7 @@ class Fleet {
     let has = node.ledger.extend(reservation, amount);
     if (!has && this.hasRoom(one, key, amount)) {
       // Its new budget had to be read.
-      await new Promise((resolve) => setImmediate(resolve));
+      await settled();
       has = node.ledger.extend(reservation, amount);
       check(has, `${reservation.request.receipt} cannot grow by ${amount}, although there is room`);
     }
@@ -479,7 +474,7 @@ class Fleet {
     return used;
   }
 
-  private audit(): void {
+  watch(): void {
     const used = this.usedOf(this.nodes);
     for (const [id, now] of used) {
       const before = this.used.get(id) ?? 0;
@@ -522,11 +517,6 @@ class Fleet {
     return ids;
   }
 
-  private pass(ms: number): void {
-    const untilMs = this.time.elapsedMs() + ms;
-    while (this.time.step(untilMs));
-  }
-
   private async deliver(most: number): Promise<void> {
     for (const message of this.messages.splice(0, most)) message();
     if (this.nodes.length > 1) await Promise.resolve();
@@ -540,9 +530,9 @@ class Fleet {
     });
     for (let rounds = 0; !done && rounds < 5_000; rounds++) {
       for (const message of this.messages.splice(0)) message();
-      await new Promise((resolve) => setImmediate(resolve));
-      if (!done) this.pass(10);
-      for (const { grants } of this.nodes) grants?.tick();
+      await settled();
+      if (!done) this.world.skip(10);
+      for (const { grants } of this.nodes) grants?.tend();
     }
     check(done, "nothing came of it");
   }

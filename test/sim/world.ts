@@ -25,7 +25,7 @@ export class World<What extends string = string> {
 
   /** Chance of its own for what is decided apart, so that nothing else happens differently for it. */
   apart(number: number): Random {
-    return new Random(this.seed + SALTS[number - 1]!);
+    return new Random(this.seed + SALTS[number]!);
   }
 
   /** Acts after those who were there before. */
@@ -39,7 +39,7 @@ export class World<What extends string = string> {
     return auditor;
   }
 
-  /** Everybody acts in each step; in the end, what they have begun ends, and is judged. */
+  /** Everybody acts in each step; in the end, what they have started ends, and is judged. */
   async run(steps: number, onStep: (step: number, of: number) => void = () => {}): Promise<void> {
     try {
       for (const player of this.players) await player.begin?.();
@@ -55,8 +55,8 @@ export class World<What extends string = string> {
     }
   }
 
-  /** Goes on beside everything else. Where it fails, so does the world. */
-  beside(work: Promise<unknown>): void {
+  /** Goes on next to everything else. Where it fails, so does the world. */
+  spawn(work: Promise<unknown>): void {
     work.catch((error) => {
       this.failure ??= { error };
     });
@@ -87,7 +87,7 @@ export class World<What extends string = string> {
 export interface Player {
   begin?(): void | Promise<void>;
   act(): void | Promise<void>;
-  /** Ends what it has begun, once there are no more steps. */
+  /** Ends what it has started, once there are no more steps. */
   end?(): void | Promise<void>;
   /** Gives back what the machine has lent it, whatever has failed. */
   close?(): void;
@@ -114,6 +114,6 @@ export function check(condition: boolean, what: string): asserts condition {
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const SALTS = [
-  1_000_000_007, 2_000_000_011, 3_000_000_019, 4_000_000_007, 5_000_000_029, 6_000_000_041, 7_000_000_003,
+  0, 1_000_000_007, 2_000_000_011, 3_000_000_019, 4_000_000_007, 5_000_000_029, 6_000_000_041, 7_000_000_003,
   8_000_000_009, 9_000_000_011, 10_000_000_019, 11_000_000_027, 12_000_000_029,
 ];
