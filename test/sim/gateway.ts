@@ -1,47 +1,51 @@
 import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
-import type { Keyring } from "../../src/customers/keys/keyring.ts";
-import { generator } from "../../src/generation/generate.ts";
-import { DeferredCounts } from "../../src/generation/prompt-count.ts";
-import type { CounterId } from "../../src/ledger/counter.ts";
-import type { Debits } from "../../src/ledger/debits.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
 import { recoveredReceipt } from "../../src/ledger/receipt.ts";
-import type { LedgerRecord } from "../../src/ledger/record.ts";
-import type { Health } from "../../src/routing/health.ts";
-import { type BuiltGateway, buildGateway } from "../../src/server/gateway.ts";
-import type { GatewayParts } from "../../src/server/gateway-parts.ts";
 import { type LedgerOnDisk, openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
-import type { JournalBooks } from "../../src/store/journal/books.ts";
-import { ANY_RECEIPT, type StoredReceipt, type StoredReceiptPage } from "../../src/store/ledger/receipts.ts";
 import { type Clock, type EpochMs, epochMs, pause } from "../../src/units/clock.ts";
-import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
-import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
-import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
-import { Auditor, type BookedReceipt, isStopped, PROMPT_BYTES, type SimulatedRequest } from "./auditor.ts";
-import {
-  atOnceOf,
-  CATALOG,
-  FREE_HOSTS,
-  FREE_MODELS,
-  makeTier,
-  NETWORKS,
-  PAID_MODELS,
-  SETTINGS,
-  SlowlyThinking,
-} from "./catalogue.ts";
-import { Client, type Generate } from "./client.ts";
-import { VirtualClock } from "./clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { Auditor, isStopped, PROMPT_BYTES, type SimulatedRequest } from "./auditor.ts";
+import { BookReader, compareHolds } from "./book-reader.ts";
+import { atOnceOf, FREE_HOSTS, FREE_MODELS, makeTier, NETWORKS, PAID_MODELS, SETTINGS } from "./catalogue.ts";
+import { Client } from "./client.ts";
+import type { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
+import { type GatewayLife, openLife, verifyFree } from "./gateway-life.ts";
 import { accountOf, fromOneBudget, Holders, makeBusyKeys, makeKeys } from "./holders.ts";
 import { type Served, SimulatedHosts } from "./hosts.ts";
 import { LANGUAGES } from "./languages.ts";
-import { DEFAULT_CEILING, drawsOf, judgeLimits, type LimitCounts, type Tier } from "./limits.ts";
+import { DEFAULT_CEILING, drawsOf, judgeLimits, type Tier } from "./limits.ts";
+import { GATEWAY_MUTANTS } from "./mutants/gateway.ts";
 import { Operator } from "./operator.ts";
-import { Random } from "./random.ts";
+import type { Random } from "./random.ts";
+import { listed, scenario } from "./scenario.ts";
 import { Takes } from "./takes.ts";
-import { check } from "./world.ts";
+import { check, type Player, settled, type World, type Auditor as WorldAuditor } from "./world.ts";
+
+const COUNTS = [
+  "requests",
+  "complete",
+  "refused",
+  "broken",
+  "left",
+  // Broken streams for which nothing more could be held.
+  "stopped",
+  // Open when the process died.
+  "unknown",
+  "crashes",
+  // Changes to limits, keys and balances.
+  "changes",
+  "simulatedHours",
+  // Free requests that were sent to a host.
+  "free",
+  // Refusals by the limit that was reached.
+  "overAllowance",
+  "overRpm",
+  "overFreeRpm",
+  "overTpm",
+] as const;
 
 /**
  * The production conductor, ledger, router, failover, relay, journal and store, on simulated hosts, clients,
@@ -49,43 +53,28 @@ import { check } from "./world.ts";
  * killed and the power is cut at any moment between two turns of the event loop, and in the middle of a
  * write.
  */
-export async function simulate(
-  seed: number,
-  steps: number,
-  onStep: (step: number) => void = () => {},
-): Promise<Summary> {
-  const world = new World(seed);
-  await world.begin();
-  for (let step = 0; step < steps; step++) {
-    await world.step();
-    onStep(step);
-  }
-  await world.finish();
-  return world.summary();
-}
-
-export interface Summary extends LimitCounts {
-  readonly requests: number;
-  readonly complete: number;
-  readonly refused: number;
-  readonly broken: number;
-  readonly left: number;
-  /** Of those that broke, streams for which nothing more could be held. */
-  readonly stopped: number;
-  /** Open when the process died. */
-  readonly unknown: number;
-  readonly crashes: number;
-  /** Of limits, keys and balances. */
-  readonly changes: number;
-  readonly simulatedHours: number;
-}
+export const GATEWAY = scenario({
+  options: { steps: 1_000 },
+  seeds: 1,
+  mutants: { rules: GATEWAY_MUTANTS, options: ["--steps", "30"] },
+  counts: COUNTS,
+  steps: ({ steps }) => steps,
+  fill: (world) => void world.judgedBy(world.joins(new GatewayAndClients(world))),
+  says({ simulatedHours = 0, free, overAllowance, overRpm, overFreeRpm, overTpm, ...counts }) {
+    return [
+      `${simulatedHours.toFixed(1)} simulated hours, ${listed(counts)}`,
+      `Free requests: ${free} reached a host; refused were ${overAllowance} by the day's allowance, ${overRpm} by the key's requests a minute, ${overFreeRpm} by the Open Tier's, ${overTpm} by the key's tokens.`,
+    ];
+  },
+  kept: "No cap, rate or allowance crossed, nothing refused for one that had room, no acknowledged answer lost, no receipt doubled, drift 0.",
+});
 
 /** Just before a month, a week or another day ends, so that short runs cross midnight, and often more. */
 const STARTS = [30, 30, 29, 28].map((day) => epochMs(Date.UTC(2026, 10, day, 23, 58)));
 /** Small enough that even a short run turns pages. */
 const JOURNAL_FILE_BYTES = [2_000, 40_000];
 
-class World {
+class GatewayAndClients implements Player, WorldAuditor {
   private readonly random: Random;
   private readonly time: VirtualClock;
   private readonly disk = new SimulatedDisk();
@@ -114,8 +103,7 @@ class World {
   /** Free hosts that no probe has shown to be free. */
   private readonly unverified = new Set<string>();
   private readonly operator: Operator;
-  /** What was read of receipts before they were deleted. */
-  private readonly deleted = new Map<string, BookedReceipt>();
+  private readonly books: BookReader;
   private readonly served = new Map<string, Served[]>();
   /** Asks that may still be open. */
   private readonly asking = new Set<SimulatedRequest>();
@@ -125,32 +113,31 @@ class World {
   private readonly relaxed: boolean;
   /** Chance of a crash in each step. */
   private readonly crashing: number;
-  private life: Life | null = null;
-  private crashes = 0;
-  private changes = 0;
+  private life: GatewayLife | null = null;
   private credits = 0;
   private refusingSinceMs: number | null = null;
   private isEnding = false;
-  private limitCounts: LimitCounts | null = null;
 
-  constructor(seed: number) {
-    this.random = new Random(seed);
-    this.deleting = new Random(seed + 1_000_000_007);
-    this.booking = new Random(seed + 2_000_000_011);
-    this.taking = new Random(seed + 6_000_000_041);
-    this.speaking = new Random(seed + 10_000_000_019);
+  constructor(private readonly world: World<(typeof COUNTS)[number]>) {
+    this.random = world.random;
+    this.deleting = world.apart(1);
+    this.booking = world.apart(2);
+    this.taking = world.apart(6);
+    this.speaking = world.apart(10);
     this.operator = new Operator(this.taking, this.auditor);
-    this.time = new VirtualClock(new Random(seed + 5_000_000_029).pick(STARTS));
-    this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
+    this.books = new BookReader(this.database.store);
+    this.time = world.time;
+    this.time.begin(world.apart(5).pick(STARTS));
+    this.relaxed = world.apart(3).chance(0.25);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
-    const rushing = new Random(seed + 7_000_000_003);
+    const rushing = world.apart(7);
     this.rushing = rushing.chance(0.5) ? rushing : null;
     this.tier = makeTier(rushing);
-    const changing = new Random(seed + 8_000_000_009);
+    const changing = world.apart(8);
     this.changing = this.rushing === null && changing.chance(0.75) ? changing : null;
     const make = this.rushing === null ? makeKeys : makeBusyKeys;
-    const keys = make(this.random, new Random(seed + 4_000_000_007));
+    const keys = make(this.random, world.apart(4));
     this.holders = new Holders(this.changing === null ? keys : fromOneBudget(keys, this.changing));
     this.takes = new Takes(this.holders);
   }
@@ -160,7 +147,7 @@ class World {
     await this.start();
   }
 
-  async step(): Promise<void> {
+  async act(): Promise<void> {
     const { random, holders } = this;
     const dice = random.next();
     if (random.chance(this.crashing)) await this.crash(random.chance(0.5) ? "power" : "process");
@@ -169,22 +156,21 @@ class World {
     else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
     else if (dice < 0.4) this.disk.mood = "fine";
     else if (dice < 0.402) this.time.set(-random.below(3_600_000));
-    else if (dice < 0.41) await this.pass(random.below(3_600_000));
-    else await this.pass(random.below(2_000));
+    else if (dice < 0.41) await this.world.pass(random.below(3_600_000));
+    else await this.world.pass(random.below(2_000));
     if (this.taking.chance(0.03)) this.takeBack();
     if (this.rushing !== null) await this.rush(this.rushing);
-    await this.quiet();
+    await settled();
     this.watch();
-    this.compareHolds();
+    compareHolds(this.life!.ledger);
     if (this.changing?.chance(0.2)) this.changeLimits(this.changing);
     if (this.taking.chance(0.005)) await this.stall();
-    if (this.booking.chance(0.1)) this.compareMemory();
+    if (this.booking.chance(0.1)) this.books.compareMemory(this.life!);
     if (this.deleting.chance(0.3)) this.deleteReceipts();
     if (this.booking.chance(0.004)) this.time.set(this.booking.below(MAX_LEAP_MS) - MAX_LEAP_MS / 4);
   }
 
-  /** Lets everything end, and has it judged. */
-  async finish(): Promise<void> {
+  async end(): Promise<void> {
     this.isEnding = true;
     this.disk.mood = "fine";
     for (
@@ -192,47 +178,36 @@ class World {
       round < 20_000 && this.auditor.asks.some(({ outcome }) => outcome === "open");
       round++
     ) {
-      await this.pass(1_000);
+      await this.world.pass(1_000);
     }
     // Streams that were relayed to clients who left end within the gap and total deadlines, too.
-    await this.pass(SETTINGS.totalMs);
-    await this.operator.clear(this.life!.debits, () => this.pass(1_000));
+    await this.world.pass(SETTINGS.totalMs);
+    await this.operator.clear(this.life!.debits, () => this.world.pass(1_000));
     const left = this.life!.inUse();
     check(left.length === 0, `every client is gone, and these were not given back: ${left.join("; ")}`);
     this.watch();
     await this.crash(this.random.chance(0.5) ? "power" : "process");
+  }
+
+  judge(): void {
+    const { counts } = this.world;
+    const { asks } = this.auditor;
     const audit = this.database.store.audit();
     check(audit.drifts.length === 0, `the running sums drifted: ${JSON.stringify(audit.drifts, bigints)}`);
-    for (const receipt of this.receipts()) this.deleted.set(receipt.id, receipt);
+    const receipts = this.books.receipts(this.holders.balances);
     for (const balance of this.auditor.credits.keys()) {
       this.auditor.judgeCredited(balance, this.database.store.credited(balance));
     }
-    const receipts = [...this.deleted.values()];
     const hostsOf = (name: string) => this.served.get(name) ?? [];
     this.auditor.judge(receipts, hostsOf, this.changing === null);
-    if (this.changing !== null)
-      this.takes.judge(this.auditor.asks, receipts, (id) => this.database.store.spent(id));
-    this.limitCounts = judgeLimits(this.auditor.asks, hostsOf, this.auditor.deaths);
+    if (this.changing !== null) this.takes.judge(asks, receipts, (id) => this.database.store.spent(id));
+    Object.assign(counts, judgeLimits(asks, hostsOf, this.auditor.deaths));
     const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
     check(audit.charges === BigInt(charged), `${audit.charges} is booked, of receipts over ${charged}`);
-  }
-
-  summary(): Summary {
-    const count = (outcome: SimulatedRequest["outcome"]) =>
-      this.auditor.asks.filter((request) => request.outcome === outcome).length;
-    return {
-      requests: this.auditor.asks.length,
-      complete: count("complete"),
-      refused: count("refused"),
-      broken: count("broken"),
-      left: count("left"),
-      stopped: this.auditor.asks.filter((request) => isStopped(request) && request.words > 0).length,
-      unknown: count("unknown"),
-      crashes: this.crashes,
-      changes: this.changes,
-      simulatedHours: this.time.elapsedMs() / 3_600_000,
-      ...this.limitCounts!,
-    };
+    counts.requests = asks.length;
+    for (const { outcome } of asks) if (outcome !== "open") counts[outcome] += 1;
+    counts.stopped = asks.filter((request) => isStopped(request) && request.words > 0).length;
+    counts.simulatedHours = this.time.elapsedMs() / 3_600_000;
   }
 
   private async start(): Promise<void> {
@@ -272,7 +247,7 @@ class World {
       },
     );
     while (open === null && failed === null) {
-      await this.quiet();
+      await settled();
       this.time.step(this.time.elapsedMs() + 1);
     }
     if (failed !== null) throw failed;
@@ -281,14 +256,18 @@ class World {
   }
 
   private judgeLost(): void {
-    this.auditor.judgeLost(this.crashes, this.life!.ledger.lost, (name) => this.served.get(name) ?? []);
+    this.auditor.judgeLost(
+      this.world.counts.crashes,
+      this.life!.ledger.lost,
+      (name) => this.served.get(name) ?? [],
+    );
   }
 
   /** Kills the process, or the machine under it, sometimes in the middle of a sync. */
   private async crash(kind: "process" | "power"): Promise<void> {
     if (this.random.chance(0.5)) {
       this.disk.syncing = false;
-      await this.pass(this.random.below(50));
+      await this.world.pass(this.random.below(50));
     }
     this.judgeLost();
     this.life!.end();
@@ -303,28 +282,19 @@ class World {
     this.disk.syncing = true;
     this.disk.mood = "fine";
     this.database.crash(this.random, kind);
-    this.crashes += 1;
+    this.world.counts.crashes += 1;
     await this.start();
   }
 
   /** Requests end, and the disk does not say so until it is too late: what they leave must not be taken. */
   private async stall(): Promise<void> {
     this.disk.syncing = false;
-    await this.pass(this.taking.below(2_000));
+    await this.world.pass(this.taking.below(2_000));
     for (const balance of this.auditor.credits.keys()) {
       this.operator.take(balance, "all", this.time.now(), this.life!.debits);
     }
-    await this.quiet();
+    await settled();
     await this.crash(this.taking.chance(0.5) ? "power" : "process");
-  }
-
-  /** Lets time pass, timer by timer. */
-  private async pass(ms: number): Promise<void> {
-    const until = this.time.elapsedMs() + ms;
-    while (this.time.step(until)) {
-      await this.quiet();
-      this.watch();
-    }
   }
 
   /** Syncs that are due are done until now, or until the disk began to refuse them. */
@@ -375,7 +345,7 @@ class World {
       size: { body: body.length, prompt: prompt.length, maxTokens, atOnce: atOnceOf(stream) },
       at: this.time.now(),
       atMs: this.time.elapsedMs(),
-      life: this.crashes,
+      life: this.world.counts.crashes,
       turn: auditor.turn(),
       endTurn: null,
       surface,
@@ -401,14 +371,14 @@ class World {
 
   private changeLimits(random: Random): void {
     this.holders.change(random, this.time);
-    this.changes += 1;
+    this.world.counts.changes += 1;
     this.watch();
     if (random.chance(0.2)) this.holders.replaceEnded(this.time.now());
   }
 
   /** Now and then somebody wants several things in the same moment, or a key is rotated or changed, or time passes. */
   private async rush(random: Random): Promise<void> {
-    await this.quiet();
+    await settled();
     const dice = random.next();
     if (dice < 0.12) {
       const key = random.chance(0.5) ? this.holders.pick(random) : null;
@@ -418,7 +388,7 @@ class World {
     else if (dice < 0.15) await this.holders.revise(random, this.time);
     else if (dice < 0.17) this.verify(random.pick(FREE_HOSTS), true);
     else if (dice < 0.18) this.verify(random.pick(FREE_HOSTS), false);
-    else if (dice < 0.21) await this.pass(random.below(70_000));
+    else if (dice < 0.21) await this.world.pass(random.below(70_000));
   }
 
   /** What a probe of a free host has shown. */
@@ -439,8 +409,15 @@ class World {
     });
   }
 
+  /** Much sooner than anybody would: a crash then finds their ends in the journal still. */
+  private deleteReceipts(): void {
+    this.books.receipts(this.holders.balances);
+    const before = (this.time.now() - this.deleting.below(10_000)) as EpochMs;
+    while (this.deleting.chance(0.8) && this.database.store.fold(before) > 0);
+  }
+
   /** What must hold between any two turns. */
-  private watch(): void {
+  watch(): void {
     const { ledger, books } = this.life!;
     if (this.disk.mood !== "fine" || !this.disk.syncing) this.refusingSinceMs ??= this.time.elapsedMs();
     else if (books.journal.failure === null) this.refusingSinceMs = null;
@@ -454,76 +431,6 @@ class World {
     }
     if (this.changing !== null) this.takes.check(ledger, this.asking, this.time.now(), this.time.elapsedMs());
   }
-
-  /** What counters hold is what open requests hold of them, however those grew and shrank. */
-  private compareHolds(): void {
-    const { ledger } = this.life!;
-    const held = heldBy(ledger.openRecords());
-    for (const counter of ledger.counters.booked()) {
-      const open = held.get(counter.id) ?? 0;
-      // Only balances hold something else: what is being taken back.
-      const isRight = counter.id.startsWith("balance:") ? counter.held >= open : counter.held === open;
-      check(isRight, `${counter.id} holds ${counter.held}, of requests that hold ${open}`);
-    }
-  }
-
-  /** What the ledger remembers is what the books say, but for ends that are on their way there. */
-  private compareMemory(): void {
-    const { ledger, books } = this.life!;
-    for (const { id, spent, changedBy } of ledger.counters.booked()) {
-      if (changedBy > books.appliedThrough) continue;
-      const booked = this.database.store.spent(id);
-      check(booked === spent, `${id} has spent ${booked} by the books, and ${spent} in memory`);
-    }
-  }
-
-  /** Much sooner than anybody would: a crash then finds their ends in the journal still. */
-  private deleteReceipts(): void {
-    for (const receipt of this.receipts()) this.deleted.set(receipt.id, receipt);
-    const before = (this.time.now() - this.deleting.below(10_000)) as EpochMs;
-    while (this.deleting.chance(0.8) && this.database.store.fold(before) > 0);
-  }
-
-  private storedReceipts(balanceId: BalanceId): StoredReceipt[] {
-    const all: StoredReceipt[] = [];
-    let before: ReceiptId | null = null;
-    do {
-      const page: StoredReceiptPage = this.database.store.receipts(balanceId, ANY_RECEIPT, 1_000, before);
-      all.push(...page.receipts);
-      before = page.nextBefore;
-    } while (before !== null);
-    return all;
-  }
-
-  private receipts(): BookedReceipt[] {
-    return [...this.holders.balances].flatMap((balanceId) =>
-      this.storedReceipts(balanceId).map((stored) => {
-        const body = JSON.parse(stored.body) as {
-          state: string;
-          host: string | null;
-          cost_usd: number;
-          held_usd: number;
-        };
-        const charged = Math.round(body.cost_usd * NANO_PER_USD);
-        const held = Math.round(body.held_usd * NANO_PER_USD);
-        return {
-          id: stored.id,
-          at: stored.at,
-          balanceId,
-          keyId: stored.keyId,
-          state: body.state,
-          host: body.host,
-          charged,
-          held,
-        };
-      }),
-    );
-  }
-
-  /** Every promise that can go on has gone on. */
-  private quiet(): Promise<void> {
-    return new Promise((resolve) => setImmediate(resolve));
-  }
 }
 
 const MAX_SYNC_MS = 20;
@@ -533,93 +440,6 @@ const MAX_LEAP_MS = 40 * 86_400_000;
 const RELAXED_LOSS_MS = 1_000 + MAX_SYNC_MS;
 /** A word that a client was given is in a checkpoint by then, even one that waited for a sync. */
 const CHECKPOINT_LOSS_MS = 2_500;
-
-/** One process, from start to kill. */
-interface Life {
-  readonly clock: Clock;
-  readonly ledger: Ledger;
-  readonly books: JournalBooks;
-  readonly debits: Debits;
-  readonly health: Health;
-  readonly generate: Generate;
-  readonly inUse: BuiltGateway["inUse"];
-  end(): void;
-}
-
-/** Production's own wiring, on what is simulated. */
-function openLife(parts: {
-  clock: Clock;
-  end: () => void;
-  hosts: SimulatedHosts;
-  open: LedgerOnDisk;
-  random: Random;
-  holders: Holders;
-  tier: Tier;
-  unverified: ReadonlySet<string>;
-}): Life {
-  const { clock, open, random, holders, tier, unverified, end } = parts;
-  const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
-  const keyring: Pick<Keyring, "identify" | "blockOf"> = {
-    identify: (secret, at) => holders.identify(secret, at),
-    blockOf: (key) => (holders.current(key as Key, clock) === null ? "ended" : null),
-  };
-  const { ledger, books, debits } = open;
-  const { generation, inUse } = buildGateway(
-    partsOf({
-      config: configOf(
-        CATALOG,
-        { ...SETTINGS, openTierRpm: rpm },
-        { openTier: { requestsPerDay, accountlessRequestsPerDay, rpm } },
-      ),
-      clock,
-      random: random.bytes,
-      transport: parts.hosts,
-      books: booksOf({ ledger, journal: books.journal, keyring: keyring as Keyring }),
-      counting: COUNTING,
-      log: faultsThrown,
-    }),
-  );
-  const { health, counting } = generation;
-  verifyFree(health, unverified);
-  const generate = generator({
-    ...generation,
-    expected: new SlowlyThinking(),
-    counting: { ...counting, later: new DeferredCounts(0) },
-  });
-  return { clock, ledger, books, debits, health, generate, end, inUse };
-}
-
-/** Counts at once, and of a prompt more than any host reports. */
-const COUNTING: GatewayParts["counting"] = {
-  ...COUNTS_NOTHING,
-  prompt: async (what, { length }) => ({ tokens: what === "text" ? length / 2 : null, ms: 1 }),
-  count: async (texts) => Math.ceil(texts.join("").length / 4),
-  billedPrompt: async ({ length }) => Math.ceil(length / 4),
-};
-
-const faultsThrown: GatewayParts["log"] = (event, fields) => {
-  if (event === "fault") throw new Error(String(fields?.error));
-};
-
-function verifyFree(health: Health, unverified: ReadonlySet<string>): void {
-  for (const { routes } of CATALOG.models.values())
-    for (const route of routes) if (route.free) health.verify(route, !unverified.has(route.host.id));
-}
-
-/** What open requests hold of each counter; of an allowance, each holds one. */
-function heldBy(records: readonly LedgerRecord[]): ReadonlyMap<CounterId, number> {
-  const held = new Map<CounterId, number>();
-  for (const record of records) {
-    if (record.kind !== "hold") continue;
-    for (const id of record.counters) held.set(id, (held.get(id) ?? 0) + record.amount);
-    for (const [id, from, to] of record.parts ?? []) {
-      const part = Math.max(0, Math.min(record.amount, to ?? record.amount) - from);
-      held.set(id, (held.get(id) ?? 0) + part);
-    }
-    for (const id of record.allowances) held.set(id, (held.get(id) ?? 0) + 1);
-  }
-  return held;
-}
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 

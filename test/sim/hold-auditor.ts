@@ -156,7 +156,7 @@ export interface Work {
   readonly hold: Hold;
   readonly reservation: Reservation;
   readonly request: GenerationRequest;
-  /** Of its answer, as the host counts it. */
+  /** Longest answer of the model, in the host's tokens. */
   readonly longest: number;
   readonly usage: Usage & { readonly output: number };
   /** Tokens that it counts for each that can be seen, or thought at the pace that holds reckon with. */
@@ -196,7 +196,7 @@ interface WorkEnd {
   readonly room: number;
 }
 
-/** Of an answer beyond its model's longest, what was written is billed, and no thoughts. */
+/** An answer longer than its model's longest is billed for its visible text, without reasoning. */
 export const usedBy = ({ usage, hides, seen, unseen, longest }: Work): Tokens => ({
   ...usage,
   output: Math.min(Math.floor((seen + unseen) * hides), Math.max(longest, seen)),

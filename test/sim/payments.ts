@@ -69,7 +69,7 @@ class Gateways implements Player, Auditor {
   private readonly spent = new Map<BalanceId, number>();
   private process!: EndingProcess;
   private timers!: ReturnType<VirtualClock["life"]>;
-  /** Of two gateways on one store. */
+  /** Two gateways have one each, on one store. */
   private rails: X402Rail[] = [];
   private card!: CardRail;
   private readonly stripe: SimulatedStripe;

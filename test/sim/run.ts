@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import { showMutants } from "./mutants/mutant.ts";
 import { Progress } from "./progress.ts";
-import { type Options, type Scenario, simulate } from "./scenario.ts";
-import { listed, SCENARIOS, type ScenarioName } from "./scenarios.ts";
+import { listed, type Options, type Scenario, simulate } from "./scenario.ts";
+import { SCENARIOS, type ScenarioName } from "./scenarios.ts";
 
 /**
  * `bun run test/sim/run.ts <scenario> [--seed N] [--seeds K] [its options]` runs the seeds on all cores; the first that
@@ -49,7 +49,7 @@ function runAlone(seed: number, of: Options): Promise<Counts> {
 
 async function run(seed: number, of: Options, onStep?: (step: number, of: number) => void): Promise<Counts> {
   try {
-    return await (scenario.run?.(seed, of, onStep) ?? simulate(scenario, seed, of, onStep));
+    return await simulate(scenario, seed, of, onStep);
   } catch (error) {
     const command = name === "gateway" ? "sim" : `sim:${name}`;
     const own = given.join(" ").replaceAll(/--seeds? \d+ ?/g, "");

@@ -13,11 +13,6 @@ export interface Scenario<Of extends Options = Options, What extends string = st
   steps(of: Of): number;
   /** Puts into a new world who acts in it, and who judges. */
   fill(world: World<What>, of: Of): void;
-  run?(
-    seed: number,
-    of: Of,
-    onStep?: (step: number, of: number) => void,
-  ): Promise<Readonly<Record<string, number>>>;
   /** What is known once all seeds are through. */
   says?(totals: Readonly<Record<string, number>>): readonly string[];
   readonly kept: string;
@@ -44,3 +39,8 @@ export async function simulate<Of extends Options, What extends string>(
   await world.run(steps(of), onStep);
   return world.counts;
 }
+
+export const listed = (totals: Readonly<Record<string, number>>): string =>
+  `${Object.entries(totals)
+    .map(([name, count]) => `${Math.round(count)} ${name}`)
+    .join(", ")}.`;

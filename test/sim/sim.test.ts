@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { CLAIMS } from "./claims.ts";
-import { simulate } from "./gateway.ts";
+import { GATEWAY } from "./gateway.ts";
 import { HOLDS } from "./holds.ts";
 import { LEASES } from "./leases.ts";
 import { NODES } from "./nodes.ts";
 import { PAYMENTS } from "./payments.ts";
-import { simulate as simulateScenario } from "./scenario.ts";
+import { simulate } from "./scenario.ts";
 import { TAKE_BACKS } from "./take-backs.ts";
 import { TAKING } from "./taking.ts";
 
@@ -32,7 +32,7 @@ async function happens<What extends string>(
 }
 
 test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or allowance crossed, nothing acknowledged lost, drift 0`, () =>
-  happens(SEEDS, (seed) => simulate(seed, 20), {
+  happens(SEEDS, (seed) => simulate(GATEWAY, seed, { steps: 20 }), {
     complete: 1,
     broken: 1 / 4,
     crashes: 0.99,
@@ -46,7 +46,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
   }));
 
 test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, nobody refused who has room, all credit used", () =>
-  happens(8, (seed) => simulateScenario(NODES, seed, { steps: 1_500 }), {
+  happens(8, (seed) => simulate(NODES, seed, { steps: 1_500 }), {
     admitted: 20,
     crashes: 1 / 10,
     closed: 1 / 10,
@@ -63,14 +63,14 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   }));
 
 test("half of the ledgers are 40 ms away, and now and then cut off together: the same is kept", () =>
-  happens(6, (seed) => simulateScenario(NODES, seed, { steps: 1_000, regions: true }), {
+  happens(6, (seed) => simulate(NODES, seed, { steps: 1_000, regions: true }), {
     admitted: 20,
     regionCuts: 1,
     drained: 0.99,
   }));
 
 test("holds follow their streams: they cover what hosts have done, no cap is crossed, nothing is lost for which limits have room", () =>
-  happens(6, (seed) => simulateScenario(HOLDS, seed), {
+  happens(6, (seed) => simulate(HOLDS, seed), {
     complete: 20,
     refused: 1,
     stopped: 1 / 4,
@@ -81,7 +81,7 @@ test("holds follow their streams: they cover what hosts have done, no cap is cro
   }));
 
 test("nodes remember keys under leases: what is revoked is accepted nowhere, and what was granted under a higher limit is used nowhere, once that was answered", () =>
-  happens(20, (seed) => simulateScenario(LEASES, seed), {
+  happens(20, (seed) => simulate(LEASES, seed), {
     accepted: 50,
     revoked: 2,
     lowered: 1,
@@ -95,7 +95,7 @@ test.each([
 ])(
   "holds at %p nodes grow while limits, budgets and keys change: none beyond a limit of that moment",
   (nodes, seeds) =>
-    happens(seeds, (seed) => simulateScenario(TAKING, seed, { steps: 400, nodes }), {
+    happens(seeds, (seed) => simulate(TAKING, seed, { steps: 400, nodes }), {
       grown: 10,
       refused: 5,
       changes: 20,
@@ -106,8 +106,8 @@ test("a keeper's Authority on SQLite keeps the same promises, however often it d
   happens(
     4,
     async (seed) => {
-      const { admitted } = await simulateScenario(NODES, seed, { sqlite: true });
-      const { changes } = await simulateScenario(TAKING, seed, { steps: 400, nodes: 5, sqlite: true });
+      const { admitted } = await simulate(NODES, seed, { sqlite: true });
+      const { changes } = await simulate(TAKING, seed, { steps: 400, nodes: 5, sqlite: true });
       return { admitted, changes };
     },
     { admitted: 20, changes: 20 },
@@ -115,13 +115,13 @@ test("a keeper's Authority on SQLite keeps the same promises, however often it d
 
 test("an owner, a thief and the operator with every credential: once a claim is taken back, nothing of it works, and the owner has all", () => {
   const { lost, ...rest } = Object.fromEntries(CLAIMS.counts.map((what) => [what, 1 / 40]));
-  return happens(60, (seed) => simulateScenario(CLAIMS, seed), rest);
+  return happens(60, (seed) => simulate(CLAIMS, seed), rest);
 });
 
 test(
   "1,500 payments with crashes, lies, reorganisations, refunds and disputes: what is here is what was credited, to the nano-dollar",
   () =>
-    happens(3, (seed) => simulateScenario(PAYMENTS, seed, { payments: 500 }), {
+    happens(3, (seed) => simulate(PAYMENTS, seed, { payments: 500 }), {
       credited: 250,
       refunded: 2,
       disputed: 2,
@@ -140,7 +140,7 @@ test.each([
 ])(
   "%d histories of %d card payments, refunded and disputed while requests hold their credit, at %d nodes: what is there, spent and given back is what was paid",
   (histories, payments, nodes) =>
-    happens(1, (seed) => simulateScenario(TAKE_BACKS, seed, { histories, payments, nodes }), {
+    happens(1, (seed) => simulate(TAKE_BACKS, seed, { histories, payments, nodes }), {
       claims: 5,
       crashes: 5,
     }),
