@@ -26,7 +26,7 @@ import { emptyDatabase } from "./database.ts";
 import { CLAIM_MUTANTS } from "./mutants/claims.ts";
 import type { Random } from "./random.ts";
 import { scenario } from "./scenario.ts";
-import { check, type Player, type World } from "./world.ts";
+import { check, type Player, promisesSettled, type World } from "./world.ts";
 
 const COUNTS = [
   "claimed",
@@ -57,6 +57,7 @@ export const CLAIMS = scenario({
   mutants: { rules: CLAIM_MUTANTS, options: ["--steps", "60"], seeds: 600 },
   counts: COUNTS,
   steps: ({ steps }) => steps,
+  settled: promisesSettled,
   fill: (world) => void world.joins(new OwnerAndThief(world)),
   kept: "Nothing of a claim spent, read or changed anything after it was answered to be taken back, and the owner was never locked out.",
 });

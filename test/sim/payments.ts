@@ -23,7 +23,7 @@ import type { Random } from "./random.ts";
 import { scenario } from "./scenario.ts";
 import { BLOCK_MS, NETWORK, PAYER, SETTLER, SimulatedChain } from "./simulated-chain.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
-import { type Auditor, check, type Player, settled, type World } from "./world.ts";
+import { type Auditor, check, type Player, promisesSettled, type World } from "./world.ts";
 
 const COUNTS = [
   "payments",
@@ -50,6 +50,7 @@ export const PAYMENTS = scenario({
   mutants: { rules: PAYMENT_MUTANTS, options: ["--payments", "400"] },
   counts: COUNTS,
   steps: ({ payments }) => payments,
+  settled: promisesSettled,
   fill: (world) => void world.judgedBy(world.joins(new Gateways(world))),
   kept: "What is on the chain and at Stripe is what was credited.",
 });
@@ -289,7 +290,7 @@ class Gateways implements Player, Auditor {
     await this.world.pass(ms);
     this.sinceBlockMs += ms;
     for (; this.sinceBlockMs >= BLOCK_MS; this.sinceBlockMs -= BLOCK_MS) this.chain.mine();
-    await settled();
+    await this.world.settled();
   }
 
   /** What the chain shows in the end, against the payments, against the books. */

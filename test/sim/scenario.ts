@@ -1,5 +1,5 @@
 import type { Mutants } from "./mutants/mutant.ts";
-import { World } from "./world.ts";
+import { settled, World } from "./world.ts";
 
 /** A kind of world that `run.ts` simulates. */
 export interface Scenario<Of extends Options = Options, What extends string = string> {
@@ -11,6 +11,8 @@ export interface Scenario<Of extends Options = Options, What extends string = st
   /** What may happen. */
   readonly counts: readonly What[];
   steps(of: Of): number;
+  /** How whatever can go on goes on; over a turn of the event loop unless it says otherwise. */
+  readonly settled?: () => Promise<void>;
   /** Puts into a new world who acts in it, and who judges. */
   fill(world: World<What>, of: Of): void;
   /** What is known once all seeds are through. */
@@ -28,12 +30,12 @@ export const scenario = <Of extends Options, const What extends string>(
 
 /** One seed: what happened in it, in numbers. */
 export async function simulate<Of extends Options, What extends string>(
-  { counts, options, fill, steps }: Scenario<Of, What>,
+  { counts, options, fill, steps, settled: settles = settled }: Scenario<Of, What>,
   seed: number,
   given: { readonly [Name in keyof Of]?: Of[Name] | (Of[Name] extends boolean ? boolean : number) } = {},
   onStep?: (step: number, of: number) => void,
 ): Promise<Record<What, number>> {
-  const world = new World(seed, counts);
+  const world = new World(seed, counts, settles);
   const of = { ...options, ...given } as Of;
   fill(world, of);
   await world.run(steps(of), onStep);

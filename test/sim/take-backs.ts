@@ -17,7 +17,7 @@ import type { Random } from "./random.ts";
 import { scenario } from "./scenario.ts";
 import { SimulatedStripe } from "./simulated-stripe.ts";
 import { NodeBooks, type OpenHold, SoleBooks, type TakeBackBooks } from "./take-back-books.ts";
-import { type Auditor, check, type Player, type World } from "./world.ts";
+import { type Auditor, check, type Player, promisesSettled, type World } from "./world.ts";
 
 const COUNTS = ["histories", "payments", "admitted", "claims", "lost", "crashes"] as const;
 
@@ -36,6 +36,7 @@ export const TAKE_BACKS = scenario({
   mutants: { rules: TAKE_BACK_MUTANTS, options: ["--histories", "40"], seeds: 400 },
   counts: COUNTS,
   steps: ({ histories }) => histories,
+  settled: promisesSettled,
   fill: (world, of) => void world.judgedBy(world.joins(new Histories(world, of))),
   kept: "What customers have, spent and got back is what was paid; what was lost was spent.",
 });

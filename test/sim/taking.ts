@@ -14,7 +14,7 @@ import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import { addSpending } from "../../src/store/ledger/fold.ts";
+import { addSpending } from "../../src/store/ledger/ends.ts";
 import { type Clock, DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -153,7 +153,7 @@ class Fleet implements Player, Auditor {
     else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) await this.comeBack(node);
     if (random.chance(0.8)) await this.deliver(random.below(12));
     this.world.skip(random.chance(0.004) ? DAY_MS : random.below(40));
-    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tend();
+    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tick();
   }
 
   /** What each journal says of the holds that are open comes to the auditor's pieces. */
@@ -532,7 +532,7 @@ class Fleet implements Player, Auditor {
       for (const message of this.messages.splice(0)) message();
       await settled();
       if (!done) this.world.skip(10);
-      for (const { grants } of this.nodes) grants?.tend();
+      for (const { grants } of this.nodes) grants?.tick();
     }
     check(done, "nothing came of it");
   }

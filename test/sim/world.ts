@@ -18,6 +18,8 @@ export class World<What extends string = string> {
   constructor(
     private readonly seed: number,
     counts: readonly What[],
+    /** Resolves once whatever can go on has gone on. */
+    readonly settled: () => Promise<void>,
   ) {
     this.random = new Random(seed);
     this.counts = Object.fromEntries(counts.map((what) => [what, 0])) as Record<What, number>;
@@ -71,7 +73,7 @@ export class World<What extends string = string> {
   async pass(ms: number): Promise<void> {
     const untilMs = this.time.elapsedMs() + ms;
     do {
-      await settled();
+      await this.settled();
       this.watch();
     } while (this.time.step(untilMs));
   }
@@ -103,6 +105,11 @@ export interface Auditor {
 
 /** Every promise that can go on has gone on. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The same where promises wait for nothing but each other. */
+export async function promisesSettled(): Promise<void> {
+  for (let turn = 0; turn < 60; turn++) await null;
+}
 
 class AuditFailure extends Error {
   override name = "AuditFailure";
