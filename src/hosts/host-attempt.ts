@@ -218,20 +218,21 @@ export class HostAttempt {
     return this.opened(judge, first, null);
   }
 
-  /** `rest`: null where all of it is here. */
-  private opened(judge: StreamJudge, first: Uint8Array, rest: HostBytes | null): Opened | Declined {
-    const { omitted } = this.hostRequest.body;
+  /** `rest`: null where all of it is here, as it is of one that was declined. */
+  private opened(judge: StreamJudge, first: Uint8Array, rest: HostReply | null): Opened | Declined {
+    const { isDeclined } = judge;
+    const isWhole = rest === null || isDeclined;
     const opened = new Opened(
       this.serving(judge),
-      omitted,
-      rest ?? ALL_READ,
+      this.hostRequest.body.omitted,
+      isWhole ? ALL_READ : rest.takeBody(),
       judge,
       first,
       this.exchange!,
-      rest === null,
+      isWhole,
       this.chain,
     );
-    return judge.isDeclined ? { kind: "declined", answer: opened } : opened;
+    return isDeclined ? { kind: "declined", answer: opened } : opened;
   }
 
   private answered(reply: AnsweredWhole["reply"]): AnsweredWhole | Declined {
@@ -269,7 +270,7 @@ export class HostAttempt {
       if (judge.tokenSeen || (judge.isComplete && judge.fault === null && saysAnything(judge))) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
-        return this.opened(judge, first, judge.isDeclined ? null : source.takeBody());
+        return this.opened(judge, first, source);
       }
       if (judge.fault !== null) return this.failed(judge.fault);
       if (next === null || judge.isComplete)
