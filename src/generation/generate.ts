@@ -8,7 +8,7 @@ import type { StickyRoute } from "../routing/candidate.ts";
 import { type ConversationId, conversationOf, type Opening } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
 import { NO_OVERRIDES, namesOverrides, readOverrides, sortedBy } from "../routing/overrides.ts";
-import { makePlan, type Plan } from "../routing/plan.ts";
+import { makePlan } from "../routing/plan.ts";
 import { type Subject, subjectOf } from "../surfaces/request/refused-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
@@ -106,7 +106,10 @@ class RequestFlow {
         const unpaid = isFirst ? unpaidRefusal(holder.balance.id, call, deps.unpaidRequests) : null;
         if (unpaid !== null) return this.refusal(unpaid);
 
-        const inThread = call.isUnpaid ? (this.pass.read ?? (await this.readUnpaid())) : null;
+        const work = { surface: surface.name, body: call.body, counting: false };
+        const inThread = call.isUnpaid
+          ? (this.pass.read ?? (await readUnpaid(work, call, deps.counting)))
+          : null;
         const read = inThread === null ? surface.readRequest(call.body) : inThread.read;
         if (refused(read)) return this.refusal(read, inThread?.subject ?? subjectOf(call.body));
         const meant = idMeantBy(read.model, catalog, deps.suggest);
@@ -130,7 +133,9 @@ class RequestFlow {
             ? { priced: request, prepared: null }
             : sentRequest(request, plan, settings.defaultMaxOutputTokens, pairing);
         const { priced } = sent;
-        const prompt = this.pass.prompt ?? this.promptCount(priced, holder);
+        const prompt =
+          this.pass.prompt ??
+          new PromptCount(priced, holder.balance.id, deps.counting, call, settings.attempts.firstTokenMs);
         const context = checkContext(priced, plan, () => {
           const known =
             planned.conversation ??
@@ -143,7 +148,8 @@ class RequestFlow {
         const watch = context?.doubt === "small" ? new ContextWatch(context, prompt, call.signal) : null;
 
         // Before anything is held: shedding must cost less than serving.
-        if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
+        if (plan.candidates.every(({ route }) => deps.slots.full(route.host)))
+          return this.refusal(crowded(request, plan, deps.chance));
         if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
         const tags = requestTags(call.headers, request, holder, deps.userPseudonym);
         if (refused(tags)) return this.refusal(tags);
@@ -227,22 +233,11 @@ class RequestFlow {
     return payments.begin(header, refusal, { ...holder, blocks: () => call.blocks() }, lacking);
   }
 
-  private readUnpaid(): Promise<ReadRequest> {
-    const { call, surface } = this.arrival;
-    const work = { surface: surface.name, body: call.body, counting: false };
-    return readUnpaid(work, call, this.deps.counting);
-  }
-
   /** A request with all of its members, where it was read in a thread, but without the run that it names. */
   private parsed(request: GenerationRequest, named: NamedRun | null): GenerationRequest {
     const read = this.arrival.surface.readRequest(named?.isMember ? withoutRun(request) : request.body);
     assert(!refused(read), "a request was read and refused afterwards");
     return { ...read, model: request.model };
-  }
-
-  private promptCount(request: GenerationRequest, { balance }: Holder): PromptCount {
-    const { call, settings } = this.arrival;
-    return new PromptCount(request, balance.id, this.deps.counting, call, settings.attempts.firstTokenMs);
   }
 
   private plan(
@@ -308,11 +303,6 @@ class RequestFlow {
       request.overrides.fallbacks === "default" &&
       !plan.candidates.some(({ isFallback }) => isFallback === true);
     return { plan, conversation, isElsewhere: known !== null, lacksFallbacks };
-  }
-
-  private areAllFull({ candidates }: Plan): boolean {
-    for (const { route } of candidates) if (!this.deps.slots.full(route.host)) return false;
-    return true;
   }
 
   /** Answers a request that opened no hold. */

@@ -197,8 +197,7 @@ class ServingFlow {
     request: GenerationRequest,
   ): BilledAnswer | Promise<BilledAnswer> {
     const { usage, countedTokens: estimate, isDeclined, texts, writers } = reply;
-    const all = () => ({ texts: texts(), unkept: 0 });
-    const text = { estimate, estimateSinceReport: 0, all, sinceReport: all };
+    const text = wholeText(estimate, texts);
     const counts = new Recount(this.deps.counting, candidate, unkept(request.body));
     const isFree = isDeclined && candidate.route.host.refusals === "free";
     const by = { candidate, chain, writers };
@@ -247,10 +246,8 @@ class ServingFlow {
         ...(candidate && { candidate }),
       });
     const request = this.held.sent.priced;
-    const nothing = () => ({ texts: [], unkept: 0 });
-    const text = { estimate: 0, estimateSinceReport: 0, all: nothing, sinceReport: nothing };
     const counts = new Recount(this.deps.counting, candidate, unkept(request.body));
-    const answer = { usage: null, text, isLeft: true, isFree: false };
+    const answer = { usage: null, text: wholeText(0, () => []), isLeft: true, isFree: false };
     const billed = await billedTokens(answer, { request, model: candidate.model }, counts);
     return this.unanswered(refusal, { state: "cancelled", candidate, ...billed });
   }
@@ -280,6 +277,12 @@ class ServingFlow {
     }
     return headers;
   }
+}
+
+/** What was written of an answer that came at once. */
+function wholeText(estimate: number, texts: () => readonly string[]) {
+  const all = () => ({ texts: texts(), unkept: 0 });
+  return { estimate, estimateSinceReport: 0, all, sinceReport: all };
 }
 
 /** With the ceiling that an entry of `fallbacks` names for the model that serves, where no other has a part in it. */
