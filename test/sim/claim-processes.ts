@@ -8,7 +8,7 @@ import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { NotedChange } from "../../src/store/nodes/changes.ts";
 import { committing } from "../../src/store/nodes/keeper.ts";
-import { KeeperDatabase, KeeperKeyStore } from "../../src/store/nodes/keeper-node-store.ts";
+import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import { type Clock, pause } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import type { VirtualClock } from "./clock.ts";
@@ -128,9 +128,8 @@ export class Processes {
     const database = new KeeperDatabase(this.db, { commit }, async (version) => {
       await this.noticed[version];
     });
-    const removeUnused = () => Promise.reject(new Error("nothing is removed here"));
     return {
-      keys: new KeeperKeyStore(database, clock, { removeUnused }),
+      keys: new SqlKeyStore(database, clock),
       accounts: new SqlAccountStore(database, clock),
     };
   }

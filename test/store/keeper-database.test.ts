@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { changesOne, finds, sql, touch } from "../../src/store/database/database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
@@ -11,6 +12,7 @@ import { openKeeper } from "../../src/store/nodes/keeper.ts";
 import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { KeeperOperations } from "../../src/store/nodes/keeper-operations.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
+import { ANSWERED_INQUIRY } from "../../src/store/schema/column-names.ts";
 import { epochMs, systemClock } from "../../src/units/clock.ts";
 import { StoreContended } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
@@ -186,4 +188,31 @@ describe("payments of a node, in the database that its keeper writes", () => {
       close: async () => {},
     };
   });
+});
+
+test("a node removes what nobody used, but nothing of which another was granted something meanwhile", async () => {
+  const { database, others, noticed } = open();
+  others.run(`INSERT INTO keys (id, hash, prefix, balance_id, lineage, state, created_at, budgets)
+    VALUES ('key_a', 'a', 'a', 'bal_a', 'key_a', 'active', 0, '[]'),
+      ('key_b', 'b', 'b', 'bal_b', 'key_b', 'active', 0, '[]')`);
+  const keys = new SqlKeyStore(database, { now: () => epochMs(20) });
+  let calls = 0;
+  const forgotten: string[] = [];
+  const { balances } = await keys.removeUnused(
+    epochMs(10),
+    { createdAt: epochMs(0), id: "" },
+    {
+      isInUse() {
+        if (calls++ === 0)
+          others.run(`INSERT INTO grants (counter, node, granted, used, number, ${ANSWERED_INQUIRY})
+          VALUES ('rpm:key_b', 'n2', 5, 0, 1, 0)`);
+        return false;
+      },
+      forget: (_, ids) => void forgotten.push(...ids),
+    },
+  );
+  expect(balances).toEqual(["bal_a" as BalanceId]);
+  expect(others.query("SELECT id FROM keys").all()).toEqual([{ id: "key_b" }]);
+  expect(forgotten).toContain("bal_a");
+  expect(noticed).toHaveLength(1);
 });

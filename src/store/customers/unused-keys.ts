@@ -37,7 +37,9 @@ export async function removeUnusedKeys(
   return db.change<RemovedUnused>("unused keys", async () => {
     const rows = await db.read<OwnedBalance>`
       SELECT id, account_id, version FROM balances WHERE id IN ${db.among(found)} ORDER BY id`;
-    const served = await servedElsewhere(db, rows, now);
+    const counters = await countersOf(db, rows, now);
+    const granted = await db.rows<{ counter: CounterId }>(grantedOf(db, [...counters.keys()]));
+    const served = new Set(granted.map(({ counter }) => counters.get(counter)!));
     const idle = rows.map(({ id }) => id).filter((id) => !here.isInUse(id) && !served.has(id));
     const unused = await db.read<{ id: BalanceId }>`
       SELECT id FROM balances b WHERE id IN ${db.among(idle)} AND ${unusedBalance(before)}`;
@@ -62,6 +64,13 @@ export async function removeUnusedKeys(
           idle.length,
           sql`SELECT b.id FROM balances b JOIN ${db.table(versions, VERSION_COLUMNS)} AS seen
             ON seen.id = b.id AND seen.version = b.version WHERE b.id IN ${db.among(idle)}`,
+        ),
+        finds(
+          0,
+          grantedOf(
+            db,
+            [...counters].flatMap(([counter, id]) => (idle.includes(id) ? counter : [])),
+          ),
         ),
         finds(
           balances.length,
@@ -152,12 +161,12 @@ const unusedKeys = (db: Database, balances: readonly BalanceId[], before: EpochM
 const hasEnded = (before: EpochMs): SqlPart =>
   sql`created_at < ${before} AND (state = 'revoked' OR expires_at < ${before})`;
 
-/** The balances that some node may be serving: ends of their requests may be on their way. */
-async function servedElsewhere(
+/** What requests of these balances are counted on. */
+async function countersOf(
   db: Database,
   balances: readonly OwnedBalance[],
   now: EpochMs,
-): Promise<Set<BalanceId>> {
+): Promise<ReadonlyMap<CounterId, BalanceId>> {
   const chains = await db.read<{ balance_id: BalanceId; rotationId: KeyId }>`
     SELECT DISTINCT balance_id, ${verbatim(ROTATION_ID)} AS "rotationId" FROM keys WHERE balance_id IN ${db.among(balances.map(({ id }) => id))}`;
   const counters = new Map<CounterId, BalanceId>();
@@ -165,10 +174,12 @@ async function servedElsewhere(
     const own = chains.filter(({ balance_id }) => balance_id === id).map(({ rotationId }) => rotationId);
     for (const counter of servingCounters(id, account_id, own, now)) counters.set(counter, id);
   }
-  const rows = await db.read<{ counter: CounterId }>`
-    SELECT DISTINCT counter FROM grants WHERE counter IN ${db.among([...counters.keys()])} AND granted > shipped`;
-  return new Set(rows.map(({ counter }) => counters.get(counter)!));
+  return counters;
 }
+
+/** The counters by which some node may be serving: ends of requests may be on their way. */
+const grantedOf = (db: Database, counters: readonly CounterId[]): SqlPart =>
+  sql`SELECT DISTINCT counter FROM grants WHERE counter IN ${db.among(counters)} AND granted > shipped`;
 
 interface OwnedBalance {
   readonly id: BalanceId;

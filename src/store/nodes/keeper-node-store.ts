@@ -1,8 +1,7 @@
 import { type Database as Connection, Database } from "bun:sqlite";
 import { dirname } from "node:path";
-import type { BalanceCursor, InUseHere, RemovedUnused } from "../../customers/keys/key-store.ts";
 import type { Statement } from "../../ledger/authority.ts";
-import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { EpochMs } from "../../units/clock.ts";
 import { type Bookkeeping, type BookkeepingParts, sqlStores } from "../books/bookkeeping.ts";
 import { journalBooks, journalFolder, openNodeBooks } from "../books/bookkeeping-node.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
@@ -38,7 +37,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
     stores: sqlStores(database, clock),
     usagePath: folder.databasePath,
-    keys: (acknowledged) => new KeeperKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock, keeper),
+    keys: (acknowledged) => new SqlKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     openBooks: async (parts, node) =>
       journalBooks(parts, shippedTo(keeper, journalFolder(parts.folder)), node, await keeper.lastEpoch(node)),
@@ -99,24 +98,6 @@ export class KeeperLedgerStore extends SqlLedgerStore {
 /** Readers wait for nobody but a database that is being recovered. */
 const WAIT_MS = 5_000;
 
-/** Keys, balances and budgets for a node, of which its keeper removes the unused: it knows what all nodes use. */
-export class KeeperKeyStore extends SqlKeyStore {
-  constructor(
-    private readonly database: KeeperDatabase,
-    clock: Pick<Clock, "now">,
-    private readonly keeper: Pick<KeeperOperations, "removeUnused">,
-  ) {
-    super(database, clock);
-  }
-
-  override async removeUnused(before: EpochMs, from: BalanceCursor, here: InUseHere): Promise<RemovedUnused> {
-    const { removed, version } = await this.keeper.removeUnused(before, from);
-    here.forget(removed.keys, removed.balances);
-    if (version !== null) await this.database.acknowledged(version);
-    return removed;
-  }
-}
-
 /**
  * One of the processes of a machine: its journal in a data folder of its own, everything else in the SQLite of
  * the folder around it, which it reads itself and has changed by the keeper.
@@ -140,7 +121,7 @@ export class KeeperDatabase extends SqliteDatabase {
     db: Connection,
     private readonly keeper: Pick<KeeperOperations, "commit">,
     /** Resolves when no node acts on what was before this change. */
-    readonly acknowledged: (version: number) => Promise<void> = async () => {},
+    private readonly acknowledged: (version: number) => Promise<void> = async () => {},
   ) {
     super(db, undefined, MAX_WAITING);
   }

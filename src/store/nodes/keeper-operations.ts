@@ -1,6 +1,4 @@
-import type { BalanceCursor, RemovedUnused } from "../../customers/keys/key-store.ts";
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
-import type { EpochMs } from "../../units/clock.ts";
 import type { WrittenStatement } from "../database/sqlite-database.ts";
 import type { ShippedEnds } from "../journal/books.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
@@ -42,11 +40,6 @@ export interface KeeperOperations
     statements: readonly WrittenStatement[],
     changes: readonly NotedChange[],
   ): Promise<{ readonly rows: readonly number[]; readonly version: number | null } | null>;
-  /** With the change that nodes must notice before it is answered; null for none. */
-  removeUnused(
-    before: EpochMs,
-    from: BalanceCursor,
-  ): Promise<{ readonly removed: RemovedUnused; readonly version: number | null }>;
 }
 
 /** What the keeper says by itself, once it has named its version. */

@@ -1,6 +1,5 @@
 import type { Inquiry } from "../../ledger/authority.ts";
 import type { Clock } from "../../units/clock.ts";
-import { SqlKeyStore } from "../customers/key-store.ts";
 import { LogSync } from "../database/log-sync.ts";
 import { openDatabase } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
@@ -8,7 +7,6 @@ import { maintenanceOf } from "../database/sqlite-maintenance.ts";
 import { endsIn } from "../journal/journal-part.ts";
 import { SqliteAuthority } from "../ledger/grants.ts";
 import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
-import { changeOfBalance, changeOfKey } from "./changes.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "./keeper-operations.ts";
 import { SqliteRegistry } from "./sqlite-registry.ts";
 
@@ -27,7 +25,6 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
   const ledger = new LedgerStore(db);
   const maintenance = maintenanceOf(db, path, clock, onFault);
   const database = new SqliteDatabase(db, durable);
-  const keys = new SqlKeyStore(database, clock);
   return {
     operations: {
       ...registryOperations(registry, durable),
@@ -46,7 +43,6 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
       commit: committing(database, registry, durable),
-      removeUnused: removing(keys, registry),
       checkpoint: async () => (maintenance ?? ledger).checkpoint(),
       fold: async (before) => (maintenance ?? ledger).fold(before),
     },
@@ -106,14 +102,6 @@ export const committing =
     if (rows === null) return null;
     await durable();
     return { rows, version: changes.length === 0 ? null : registry.note(changes) };
-  };
-
-const removing =
-  (keys: SqlKeyStore, registry: SqliteRegistry): KeeperOperations["removeUnused"] =>
-  async (before, from) => {
-    const removed = await keys.removeUnused(before, from, { isInUse: () => false, forget() {} });
-    const changes = [...removed.keys.map(changeOfKey), ...removed.balances.map(changeOfBalance)];
-    return { removed, version: changes.length === 0 ? null : registry.note(changes) };
   };
 
 function shippingOperations(ledger: LedgerStore) {
