@@ -146,7 +146,7 @@ test("log", () => { const seen: string[] = []; sum(1, seen); expect(seen).toCont
         const { result, by } = await bench.tryNear(mutant, [near], 1);
         if (result !== "survived") return [result, by];
         if (failing.has(mutant)) return ["killed by types", "tsc"];
-        const { result: widely, by: byWider } = await bench.tryWide(mutant, [wide]);
+        const { result: widely, by: byWider } = await bench.tryWide(mutant, [{ test: wide, seconds: 1 }]);
         return [widely, byWider];
       };
       expect(await resultOf("boundary moved", 4)).toEqual(["killed", "test/near/sum.test.ts: sum"]);

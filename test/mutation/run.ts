@@ -94,7 +94,8 @@ async function tryNear(room: Room, drawn: readonly Drawn[]): Promise<void> {
   await shared(drawn, async (bench, one, at) => {
     if (!waiting.has(one)) return;
     const { tests, seconds } = quickestFirst(reaches, at, Number(options.budget));
-    await note(room, one.mutant, false, () => bench.tryNear(one.mutant, tests, seconds));
+    const names = tests.map(({ test }) => test);
+    await note(room, one.mutant, false, () => bench.tryNear(one.mutant, names, seconds));
   });
 }
 

@@ -13,12 +13,12 @@ export function testsIn(paths: readonly string[]): string[] {
 
 /** Tests that come to the mutant: those that take `budget` seconds together. */
 export function quickestFirst(reaches: readonly Reach[], mutant: number, budget: number) {
-  const tests: string[] = [];
+  const tests: Reach[] = [];
   let seconds = 0;
   for (const reach of reaches.toSorted((a, b) => a.seconds - b.seconds)) {
     if (!reach.reached.includes(mutant)) continue;
     if (seconds + reach.seconds > budget) break;
-    tests.push(reach.test);
+    tests.push(reach);
     seconds += reach.seconds;
   }
   return { tests, seconds };

@@ -75,11 +75,7 @@ export class Bench {
 
   /** With tests that take so many seconds while nothing is broken. */
   async tryNear(mutant: Mutant, tests: readonly string[], seconds: number): Promise<Verdict> {
-    const limits = {
-      testMs: 10_000 + Math.ceil(seconds) * 1_000,
-      batchMs: 20_000 + Math.ceil(seconds) * 4_000,
-    };
-    return (await this.broken([mutant], () => this.verdict(tests, limits))) ?? SURVIVED;
+    return (await this.broken([mutant], () => this.verdict(tests, limitsFor(seconds)))) ?? SURVIVED;
   }
 
   /** The mutants that do not compile; one of each file is tried at a time. */
@@ -110,9 +106,9 @@ export class Bench {
   }
 
   /** With wider tests, each in a process of its own, so that it is known which fails. */
-  async tryWide(mutant: Mutant, tests: readonly string[]): Promise<Verdict> {
-    for (const test of tests) {
-      const seen = await this.broken([mutant], () => this.verdict([test], PATIENT));
+  async tryWide(mutant: Mutant, tests: readonly Pick<Reach, "test" | "seconds">[]): Promise<Verdict> {
+    for (const { test, seconds } of tests) {
+      const seen = await this.broken([mutant], () => this.verdict([test], limitsFor(seconds)));
       if (seen === null) continue;
       // On a busy machine a test may fail by itself: one that does now, too, has not seen the fault.
       const { fail } = await this.run([test], PATIENT);
@@ -192,6 +188,12 @@ function firstFailure({ output, files }: Outcome): string {
   const test = found(/^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/) ?? output[0] ?? "ended badly";
   return `${found(/(test\/[\w./-]+\.test\.ts)/) ?? files[0]}: ${test}`;
 }
+
+/** Of tests that take so many seconds while nothing is broken. */
+const limitsFor = (seconds: number): Limits => ({
+  testMs: 10_000 + Math.ceil(seconds) * 1_000,
+  batchMs: 20_000 + Math.ceil(seconds) * 4_000,
+});
 
 const SURVIVED: Verdict = { result: "survived", by: "" };
 const HUNG = /timed out after \d+ ?ms|^The process was ended by SIGKILL/;
