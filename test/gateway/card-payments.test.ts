@@ -266,6 +266,14 @@ describe("the operator decides about what is held:", () => {
     expect((await resolve(id, "credited")).json).toMatchObject({ state: "credited", credited_usd: 8.39 });
     expect((await balance(who)).balance_usd).toBe(8.39);
     expect((await gateway.admin("/admin/ledger/audit")).json.ok).toBe(true);
+    const logged = async (action: string) =>
+      (await gateway.admin(`/admin/changes?action=${action}`)).json.data.filter(
+        ({ subject }: { subject: string }) => subject === id,
+      );
+    expect(await logged("payment.changed")).toMatchObject([
+      { before: { state: "held" }, after: { state: "credited" } },
+    ]);
+    expect(await logged("payment.created")).toMatchObject([{ after: { state: "created" } }]);
   });
 
   test("what was refunded in part meanwhile becomes credit without that part", async () => {

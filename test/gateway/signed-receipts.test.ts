@@ -107,6 +107,8 @@ describe("the signing key", () => {
     const kids = [old, await signed()].map((token) => decodeProtectedHeader(token).kid);
     expect(jwks.keys.map(({ kid }: { kid: string }) => kid)).toEqual(kids);
     expect(JSON.parse(run.out)).toEqual({ kid: kids[1] });
+    const { data } = (await gateway.admin("/admin/changes?action=signing_key.created")).json;
+    expect(data[0].after).toEqual({ x: jwks.keys[1].x });
     await compactVerify(old, createLocalJWKSet(jwks));
     for (const key of jwks.keys)
       expect(Object.keys(key).sort()).toEqual(["alg", "crv", "kid", "kty", "use", "x"]);
