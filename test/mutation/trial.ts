@@ -189,7 +189,7 @@ function firstFailure({ output, files }: Outcome): string {
   return `${found(/(test\/[\w./-]+\.test\.ts)/) ?? files[0]}: ${test}`;
 }
 
-/** Of tests that take so many seconds while nothing is broken. */
+/** For tests that take so many seconds while nothing is broken. */
 const limitsFor = (seconds: number): Limits => ({
   testMs: 10_000 + Math.ceil(seconds) * 1_000,
   batchMs: 20_000 + Math.ceil(seconds) * 4_000,
