@@ -652,10 +652,10 @@ const brokenAtFirstToken: typeof pairing = (client, host) => {
     ...whole,
     openStream(request, metadata) {
       const judge = whole.openStream(request, metadata);
-      // First the attempt reads it, twice, then what goes on from there.
+      // First the attempt reads it, then what goes on from there.
       let reads = 0;
       const get = () => {
-        if (++reads > 2) throw new Error("a mistake");
+        if (++reads > 1) throw new Error("a mistake");
         return false;
       };
       return Object.defineProperty(judge, "isDeclined", { get });
