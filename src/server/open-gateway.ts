@@ -141,6 +141,8 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   });
   const url = listeningUrl(hostname, gateway.port!);
   active.listensAt(url);
+  const stop = () => close([modelLists, gateway!], metricsServer, start);
+  start.onListening?.(stop);
   await gateway.start();
   await comparison.note();
   modelLists.follow();
@@ -155,13 +157,19 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
     },
     reload,
     inUse: () => [...gateway!.inUse(), ...socketsInUse(transport)],
-    async stop() {
-      await modelLists.stop();
-      await gateway!.stop();
-      await metricsServer?.stop(true);
-      await start.release();
-    },
+    stop,
   };
+}
+
+/** Each once the one before has stopped. */
+async function close(
+  parts: readonly { stop(): Promise<void> }[],
+  metricsServer: Bun.Server<undefined> | null,
+  { release }: Start,
+): Promise<void> {
+  for (const part of parts) await part.stop();
+  await metricsServer?.stop(true);
+  await release();
 }
 
 /** With what was applied before this process started. */
@@ -251,6 +259,8 @@ export interface GatewayOptions {
   readonly counting?: Counting;
   /** The store no longer counts with this process, which must end: nothing is admitted any more. */
   readonly onLost?: (error: Error) => void;
+  /** The port has just been opened. The start goes on, and may be overtaken by a stop. */
+  readonly onListening?: (stop: () => Promise<void>) => void;
   /** The configuration was read again because the operator asked this process over HTTP. */
   readonly onReloaded?: () => void;
   /** To the supervisor, where this is one of several workers. */

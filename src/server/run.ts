@@ -60,17 +60,21 @@ const requestReload = () => {
   reloadRequested = true;
 };
 process.on("SIGHUP", requestReload);
+
+// A terminal signals this process and the one that began it, which passes the signal on.
+const SAME_SIGNAL_MS = 250;
+let signalledMs: number | null = null;
+
 const serving = await start();
 
 process.off("SIGHUP", requestReload).on("SIGHUP", () => serving.reload());
 if (reloadRequested) serving.reload();
-// A keeper ends after its workers, even if the signal reached all: its supervisor says when.
-const stopSignalled = keeperOf === undefined ? () => void end() : () => {};
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stopSignalled);
 if (keeperOf !== undefined) {
+  // It ends after its workers, even if the signal reached all: its supervisor says when.
+  onStopSignal(() => {});
   const channel = channelToSupervisor();
   channel.listen((message) => {
-    if (message.kind === "end") void end();
+    if (message.kind === "end") void end(serving.stop);
     else if (message.kind === "state_wanted")
       channel.send({
         kind: "state",
@@ -96,16 +100,21 @@ if (worker !== undefined || keeperOf !== undefined) {
   }, PARENT_CHECK_MS).unref();
 }
 
-// A terminal signals this process and the one that began it, which passes the signal on.
-const SAME_SIGNAL_MS = 250;
+/** Once the port is open, a signal lets requests end; before, there are none, and it ends the process. */
+function stopsBySignal(stop: () => Promise<void>): void {
+  onStopSignal(() => void end(stop));
+}
 
-let signalledMs: number | null = null;
-async function end(): Promise<void> {
+function onStopSignal(act: () => void): void {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, act);
+}
+
+async function end(stop: () => Promise<void>): Promise<void> {
   const nowMs = systemClock.elapsedMs();
   const again = signalledMs !== null;
   if (signalledMs !== null && nowMs - signalledMs < SAME_SIGNAL_MS) return;
   signalledMs = nowMs;
-  const stopped = serving.stop();
+  const stopped = stop();
   if (again) return;
   log("stopping");
   await stopped;
@@ -123,6 +132,8 @@ async function start(): Promise<RunningServer> {
     const workers = config === null ? 1 : workersOf(config.workers);
     return await (workers === 1 ? serve() : supervise(workers, config!));
   } catch (error) {
+    // What was closed under the start made it fail; `end` exits.
+    if (signalledMs !== null) return new Promise<never>(() => {});
     const why = explained(error);
     console.error(why === null ? error : `The gateway did not start: ${why}`);
     process.exit(1);
@@ -181,6 +192,7 @@ async function serve(): Promise<RunningServer> {
     writeLog,
     channel: worker === undefined ? null : channelToSupervisor(),
     onLost: lost,
+    onListening: stopsBySignal,
     onReloaded() {
       // Asked over HTTP, one worker was reached: the supervisor tells the others.
       if (worker !== undefined) process.kill(process.ppid, "SIGHUP");
@@ -225,6 +237,7 @@ async function supervise(workers: number, config: Config): Promise<RunningServer
     socketFolder: isDiskless(config) ? temporaryFolder() : dataFolder,
     clock: systemClock,
     log,
+    onListening: stopsBySignal,
   });
   return { announcement, reload: () => supervisor.reload(), stop: () => supervisor.stop() };
 }

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { freePort } from "../../bench/processes.ts";
 import { checkDisk } from "../../src/cli/machine-checks.ts";
+import { cleanEnvironment } from "../environment.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { startFakeHost } from "../fakes/host.ts";
@@ -33,7 +34,7 @@ const CHAT = { model: "test/model", max_tokens: 300, messages: [{ role: "user", 
 const SHORT = { ...CHAT, max_tokens: 100 };
 
 async function openStream(
-  gateway: GatewayProcess,
+  gateway: Pick<GatewayProcess, "url">,
   key: string,
 ): Promise<{ readRest(): Promise<string>; receipt: string }> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -320,6 +321,47 @@ describe("the configuration", () => {
       await untilPrinted(child.stdout, "listening on ");
       child.kill("SIGTERM");
       expect(await child.exited).toBe(0);
+    }));
+
+  test("SIGTERM while free routes are probed drains what the open port has taken", () =>
+    withFolder(async (folder) => {
+      const first = await GatewayProcess.start(folder);
+      const { key } = await first.keyWith(1);
+      await first.stop();
+      const silent = await startFakeHost(() => () => new Promise(() => {}));
+      folder.configure(
+        simpleConfig([host.port, silent.port]).replace(
+          "{ host: h1, model: bench-model }",
+          "{ host: h1, model: bench-model, free: true }",
+        ),
+      );
+      const port = freePort();
+      const child = Bun.spawn([process.execPath, "src/main.ts"], {
+        cwd: join(import.meta.dir, "../.."),
+        env: { ...cleanEnvironment(), ...folder.env, PORT: String(port) },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "ignore",
+      });
+      const url = `http://127.0.0.1:${port}`;
+      await until(() =>
+        fetch(`${url}/healthz`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      );
+      const stream = await openStream({ url }, key);
+      child.kill("SIGTERM");
+      await until(() =>
+        fetch(`${url}/healthz`).then(
+          () => false,
+          () => true,
+        ),
+      );
+      pause.open();
+      expect(await stream.readRest()).toEndWith("data: [DONE]\n\n");
+      expect(await child.exited).toBe(0);
+      await silent.close();
     }));
 
   test("a file .env in the working directory is read, and the environment comes first", () =>

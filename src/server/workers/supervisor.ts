@@ -68,7 +68,10 @@ export class Supervisor {
       await supervisor.stop();
       throw new WorkersEnded("the keeper of the database did not start; why is said above.");
     }
-    const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
+    const starts = supervisor.workers.map((worker) => supervisor.begin(worker));
+    // The first worker that is ready gets requests, whether or not the others are.
+    options.onListening?.(() => supervisor.stop());
+    const ready = await Promise.all(starts);
     release();
     const ended = ready.filter((announcement) => announcement === null).length;
     if (ended > 0) {
@@ -236,6 +239,8 @@ export interface SupervisorOptions {
   readonly socketFolder: string | null;
   readonly clock: Clock;
   readonly log: Log;
+  /** Workers have started and may be getting requests. The start goes on, and may be overtaken by a stop. */
+  readonly onListening?: (stop: () => Promise<void>) => void;
 }
 
 interface WorkerProcess {
