@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { LEASE_MS } from "../../src/ledger/membership.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { json, status } from "../fakes/behaviours.ts";
 import { startFakeHost } from "../fakes/host.ts";
@@ -42,18 +43,21 @@ models:
     );
   // Three failures open its circuit.
   for (let n = 0; n < 3; n++) await send();
-  await until(async () => {
-    later += 10_000;
-    await send();
-    return (await events()).length > 0;
-  });
+  // Less than a lease of a node, which would need a new one.
+  const untilEvents = (count: number) =>
+    until(async () => {
+      later += LEASE_MS / 2;
+      for (let tries = 0; tries < TRIES_A_JUMP; tries++) {
+        await send();
+        if ((await events()).length >= count) return true;
+        await Bun.sleep(100);
+      }
+      return false;
+    });
+  await untilEvents(1);
   isDown = false;
-  await until(async () => {
-    later += 10_000;
-    await send();
-    return (await events()).length > 1;
-  });
-  later += 10_000;
+  await untilEvents(2);
+  later += LEASE_MS / 2;
   await send();
   const recorded = await events();
   expect(recorded.map(({ type }: { type: string }) => type)).toEqual(["host.up", "host.down"]);
@@ -61,3 +65,5 @@ models:
   for (const node of nodes) await node.close();
   await host.close();
 }
+
+const TRIES_A_JUMP = 2;

@@ -5,5 +5,5 @@ import { describeOnPostgres } from "./fixture.ts";
 describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   test("tell once that a host is down, and once that it serves again", async () => {
     await hostThatFails(3, `store: ${await cluster.database()}`);
-  }, 600_000);
+  }, 120_000);
 });
