@@ -3,6 +3,7 @@ import type { List } from "../api/answers.ts";
 import type { ChangeAnswer } from "../api/changes.ts";
 import type { OperatorAnswer, OperatorWithToken } from "../api/operators.ts";
 import { CHANGE_ACTIONS } from "../units/change-actions.ts";
+import { DAY_MS } from "../units/clock.ts";
 import { OPERATOR_ROLES } from "../units/operator-roles.ts";
 import { connected, daysOf, limitOption, moment, orUnlimited, ownerOption } from "./arguments.ts";
 import { adminClient, type OwnerOptions, ownerClient } from "./client.ts";
@@ -112,8 +113,6 @@ const expiryIn = (days: number | "none" | undefined): { readonly expires_at?: st
   days === undefined
     ? {}
     : { expires_at: days === "none" ? null : new Date(Date.now() + days * DAY_MS).toISOString() };
-
-const DAY_MS = 86_400_000;
 
 interface ChangesOptions extends OwnerOptions {
   readonly limit: number;

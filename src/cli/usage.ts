@@ -1,6 +1,7 @@
 import type { BalanceAnswer, ListedBalance } from "../api/admin.ts";
 import type { KeyAnswer } from "../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../api/receipts.ts";
+import { DAY_MS } from "../units/clock.ts";
 import { csvLine } from "../units/csv.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
@@ -141,7 +142,7 @@ async function addReceipts(
  * has behind it only what began before `since` too; a recovered receipt was written by a later start and
  * tells nothing of its neighbours.
  */
-const LATE_MS = 86_400_000;
+const LATE_MS = DAY_MS;
 
 class UsageBook {
   receipts = 0;

@@ -2,7 +2,7 @@ import { costOf, ratesFor, type Tokens } from "../ledger/charge.ts";
 import type { MarginSum } from "../ledger/margin-events.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { FreeRoutes } from "../routing/open-tier/open-tier.ts";
-import type { Clock } from "../units/clock.ts";
+import { type Clock, HOUR_MS } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 
@@ -99,7 +99,7 @@ export const reportedCost = (usd: number): NanoUsd =>
 
 const MAX_REPORTED_USD = 1_000_000;
 
-const REPORT_EVERY_MS = 3_600_000;
+const REPORT_EVERY_MS = HOUR_MS;
 /** Rounds off the errors of adding fractions. */
 const legible = (usd: number): number => Number(usd.toFixed(6));
 

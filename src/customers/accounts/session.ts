@@ -1,11 +1,11 @@
-import type { EpochMs } from "../../units/clock.ts";
+import { DAY_MS, type EpochMs } from "../../units/clock.ts";
 import { invalidField, type Refusal } from "../../units/errors/refusal.ts";
 import type { AccountId } from "../../units/id.ts";
 import { hashSecret, type SecretHash } from "../../units/secret-hash.ts";
 import type { Session } from "./account.ts";
 import type { AccountDeps } from "./deps.ts";
 
-export const SESSION_MS = 30 * 86_400_000;
+export const SESSION_MS = 30 * DAY_MS;
 
 /** What its owner sees of a session. The id is made of the stored hash, and leads back to neither. */
 export const sessionId = ({ hash }: Pick<Session, "hash">): string => `sess_${hashSecret(hash).slice(0, 22)}`;

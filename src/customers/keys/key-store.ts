@@ -1,4 +1,4 @@
-import type { EpochMs } from "../../units/clock.ts";
+import { DAY_MS, type EpochMs } from "../../units/clock.ts";
 import type { Refusal } from "../../units/errors/refusal.ts";
 import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
@@ -186,7 +186,7 @@ export interface RemovedUnused {
 }
 
 /** How far back `recentKeys` are counted. */
-export const RECENT_MS = 86_400_000;
+export const RECENT_MS = DAY_MS;
 /** Balances that one call of `removeUnused` looks at, so that it takes a millisecond or two. */
 export const SWEPT_AT_ONCE = 100;
 /** Keys are looked for only among so many ends, also by one call, and ended keys of a busier balance stay. */

@@ -1,4 +1,4 @@
-import type { EpochMs } from "../../units/clock.ts";
+import { DAY_MS, type EpochMs, HOUR_MS } from "../../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { type NanoUsd, nanoFromUsd } from "../../units/usd.ts";
@@ -148,11 +148,11 @@ export type RunDecision = (known: StoredRun | null, others: OtherRuns) => RunCha
 export type RunRevision = (known: StoredRun | null, balance: Balance) => StoredRun | Refusal;
 
 /** How precisely it is known when a run was last used, so that not every request of it writes. */
-export const TOUCH_MS = 3_600_000;
+export const TOUCH_MS = HOUR_MS;
 /** So a run ends no sooner than a day after its last request. */
-const QUIET_MS = 25 * 3_600_000;
+const QUIET_MS = 25 * HOUR_MS;
 /** So that what was spent of a run need not be remembered for ever. */
-export const LONGEST_RUN_MS = 31 * 86_400_000;
+export const LONGEST_RUN_MS = 31 * DAY_MS;
 /** The precision of `usedAt` allows for no less. */
 const RESTED_MS = 2 * TOUCH_MS;
 

@@ -2,7 +2,7 @@ import type { AnswerTo } from "../../api/about.ts";
 import { COMPATIBLE, unknowns } from "../../api/compatible.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import type { Key } from "../../customers/keys/key.ts";
-import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { DAY_MS, type EpochMs, isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
@@ -141,7 +141,7 @@ async function keyInfo(
   };
 }
 
-const WEEK_MS = 7 * 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
 const WHICH_ID = "The id is in the answer's header x-gateway-receipt, not in its body.";
 
 /** What a key spent, and of its caps the one with less left. */

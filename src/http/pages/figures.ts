@@ -1,11 +1,11 @@
 import type { Model } from "../../catalog/catalog.ts";
 import { type RouteReport, routeKey } from "../../hosts/route-report.ts";
 import type { UsageSums } from "../../store/usage/usage-sums.ts";
-import type { EpochMs } from "../../units/clock.ts";
+import { type EpochMs, HOUR_MS } from "../../units/clock.ts";
 import type { HttpDeps } from "../deps.ts";
 import { memoize } from "./memoize.ts";
 
-export const STATUS_STRETCH_MS = 3_600_000;
+export const STATUS_STRETCH_MS = HOUR_MS;
 export const STATUS_STRETCHES = 24;
 
 /** Sums of the last day's receipts, for the public status page; null while there are none. */

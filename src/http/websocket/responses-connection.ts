@@ -13,6 +13,7 @@ import {
   ProtocolError,
   protocolError,
 } from "../../surfaces/responses/error-event.ts";
+import { HOUR_MS } from "../../units/clock.ts";
 import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -289,7 +290,7 @@ const isRefusal = (answer: GenerationAnswer | Uint8Array): boolean =>
 
 /** OpenAI's figures. */
 const MAX_AT_ONCE = 16;
-const LIFETIME_MS = 3_600_000;
+const LIFETIME_MS = HOUR_MS;
 /** Turns that wait for their lane. */
 const MAX_WAITING = 64;
 /** A client answers pings within this, or has sent a message of the largest size at 100 kB a second. */

@@ -9,7 +9,7 @@ import { Grants, onceDurable } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
 import type { RemoteRoute } from "../../routing/affinity.ts";
-import { type Clock, epochMs, pause } from "../../units/clock.ts";
+import { type Clock, epochMs, HOUR_MS, pause } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
 import { isLaterThan } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
@@ -265,7 +265,7 @@ type Reads = Pick<
 
 /** Nodes ship each 200 ms. */
 const SHIPPED_MS = 300;
-const LONGEST_REQUEST_MS = 3_600_000;
+const LONGEST_REQUEST_MS = HOUR_MS;
 
 /** Sends a ledger's statements once they are durable, and tells its grants what comes of them. */
 function statementsTo(

@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS, type EpochMs } from "../../units/clock.ts";
+import { type Clock, DAY_MS, type EpochMs, HOUR_MS } from "../../units/clock.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { windowAt } from "../../units/window.ts";
 import { type Database, type SqlPart, type Steps, sql } from "../database/database.ts";
@@ -160,6 +160,6 @@ export interface RetentionOptions {
 }
 
 const FIRST_MS = 60_000;
-const EVERY_MS = 3_600_000;
+const EVERY_MS = HOUR_MS;
 /** Some 5,000 receipts a second: more than a gateway makes that is busy day and night. */
 const PAUSE_MS = 50;
