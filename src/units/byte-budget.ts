@@ -4,7 +4,8 @@ import { FairQueue } from "./fair-queue.ts";
 
 /**
  * Memory for large request bodies, taken before a body is read and released once its answer has started. Bodies
- * for which there is no room wait unread in their clients' sockets. Bodies of senders who could not pay for them
+ * for which there is no room wait unread in their clients' sockets, and what Bun reads of them all the same takes at most
+ * as much memory again. Bodies of senders who could not pay for them
  * have a quarter of it at most, and wait behind the others: senders who pay find room, however many others send.
  */
 export class ByteBudget {
@@ -47,7 +48,9 @@ export class ByteBudget {
     signal: AbortSignal,
   ): Release | Promise<Release | null> {
     const rank = pays ? PAID : UNPAID;
-    return this.takeAtRank(bytes, rank) ?? this.queue.wait(turn, bytes, ms, signal, rank);
+    return (
+      this.takeAtRank(bytes, rank) ?? this.queue.wait(turn, bytes, ms, signal, rank, this.weightOf(bytes))
+    );
   }
 
   /** The same without waiting; null when there is no room. */
@@ -83,6 +86,12 @@ export class ByteBudget {
     return this.most / UNPAID_PART;
   }
 
+  /** In the queue: by the memory that it may take while it waits. */
+  private weightOf(bytes: number): number {
+    const unit = Math.max(this.most, MIN_WAITING_BYTES) / MAX_WAITING;
+    return Math.max(1, Math.ceil(Math.min(bytes, READ_AHEAD_BYTES) / unit));
+  }
+
   private invite(): void {
     this.queue.invite((size, rank) => this.occupy(size, rank));
   }
@@ -107,3 +116,6 @@ const PAID = 0;
 const UNPAID = 1;
 const UNPAID_PART = 4;
 const MAX_WAITING = 1_000;
+/** Bun reads up to so much of a body that nobody asks for yet (measured). */
+const READ_AHEAD_BYTES = 1_500_000;
+const MIN_WAITING_BYTES = 16_777_216;

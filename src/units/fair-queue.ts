@@ -4,11 +4,12 @@ import type { Clock } from "./clock.ts";
  * Requests that wait for something scarce: a bounded number, each for a bounded time. Requests that share a turn
  * (a key, a balance, a network) take turns with the others, so that a key with a thousand requests in the queue
  * does not keep the others waiting. A lower rank goes first: nobody of rank 1 gets a slot while one of rank 0
- * waits. When the queue is full, the newest request of those with the most, of the highest rank, makes room for
- * one of a lower rank or of those with fewer.
+ * waits. When the queue is full, the newest requests of those with the most weight, of the highest rank, make room
+ * for one of a lower rank or of those with less. A request weighs 1, or more if it costs memory while it waits.
  */
 export class FairQueue<Slot> {
   waiting = 0;
+  private weight = 0;
   /** By rank and turn, in the order in which each has its next turn. */
   private readonly ranks: readonly Map<string, Waiter<Slot>[]>[];
 
@@ -21,18 +22,26 @@ export class FairQueue<Slot> {
   }
 
   get full(): boolean {
-    return this.waiting >= this.most;
+    return this.weight >= this.most;
   }
 
   /**
    * A slot for something of this size within `ms`; null when the queue is full, time is up, or the client, where
    * there is one, has left.
    */
-  wait(turn: string, size: number, ms: number, signal: AbortSignal | null, rank = 0): Promise<Slot | null> {
-    if (signal?.aborted || !this.admits(turn, rank)) return Promise.resolve(null);
+  wait(
+    turn: string,
+    size: number,
+    ms: number,
+    signal: AbortSignal | null,
+    rank = 0,
+    weight = 1,
+  ): Promise<Slot | null> {
+    if (signal?.aborted || !this.admits(turn, rank, weight)) return Promise.resolve(null);
     return new Promise((resolve) => {
       const waiter: Waiter<Slot> = {
         size,
+        weight,
         end: (slot) => {
           timer.cancel();
           signal?.removeEventListener("abort", leave);
@@ -43,6 +52,7 @@ export class FairQueue<Slot> {
       const timer = this.clock.after(ms, leave);
       signal?.addEventListener("abort", leave);
       this.waiting += 1;
+      this.weight += weight;
       const queues = this.ranks[rank]!;
       const queue = queues.get(turn);
       if (queue === undefined) queues.set(turn, [waiter]);
@@ -67,23 +77,34 @@ export class FairQueue<Slot> {
       const waiter = queue.shift()!;
       queues.delete(turn);
       if (queue.length > 0) queues.set(turn, queue);
-      this.waiting -= 1;
-      waiter.end(slot);
+      this.ends(waiter, slot);
     }
   }
 
-  private admits(turn: string, rank: number): boolean {
-    if (!this.full) return true;
-    const highest = this.ranks.findLastIndex(({ size }) => size > 0);
-    if (highest < rank) return false;
-    let longest: [string, Waiter<Slot>[]] | null = null;
-    for (const entry of this.ranks[highest]!) {
-      if (longest === null || entry[1].length > longest[1].length) longest = entry;
+  private admits(turn: string, rank: number, weight: number): boolean {
+    let excess = this.weight + weight - this.most;
+    const mine = sumOf(this.ranks[rank]!.get(turn) ?? []) + weight;
+    const leaving: (() => void)[] = [];
+    for (let highest = this.ranks.length - 1; highest >= rank && excess > 0; highest--) {
+      const turns = Array.from(this.ranks[highest]!, ([name, queue]) => ({
+        name,
+        queue,
+        remaining: queue.length,
+        weight: sumOf(queue),
+      }));
+      while (excess > 0 && turns.length > 0) {
+        const heaviest = turns.reduce((most, each) => (each.weight > most.weight ? each : most));
+        if (heaviest.weight === 0) break;
+        if (highest === rank && heaviest.weight <= mine) return false;
+        const newest = heaviest.queue[--heaviest.remaining]!;
+        heaviest.weight -= newest.weight;
+        excess -= newest.weight;
+        leaving.push(() => this.leave(heaviest.name, highest, newest));
+      }
     }
-    if (longest === null) return false;
-    const mine = this.ranks[rank]!.get(turn)?.length ?? 0;
-    if (highest === rank && longest[1].length <= mine + 1) return false;
-    this.leave(longest[0], highest, longest[1].at(-1)!);
+    // Where it would not fit all the same, nobody has to go.
+    if (excess > 0) return false;
+    for (const leave of leaving) leave();
     return true;
   }
 
@@ -94,12 +115,21 @@ export class FairQueue<Slot> {
     if (at === -1) return;
     queue!.splice(at, 1);
     if (queue!.length === 0) queues.delete(turn);
+    this.ends(waiter, null);
+  }
+
+  private ends(waiter: Waiter<Slot>, slot: Slot | null): void {
     this.waiting -= 1;
-    waiter.end(null);
+    this.weight -= waiter.weight;
+    waiter.end(slot);
   }
 }
 
 interface Waiter<Slot> {
   readonly size: number;
+  readonly weight: number;
   end(slot: Slot | null): void;
 }
+
+const sumOf = (waiters: readonly Waiter<unknown>[]): number =>
+  waiters.reduce((sum, { weight }) => sum + weight, 0);

@@ -129,3 +129,15 @@ test("what was given back is not taken again by keeping more", async () => {
   release.keepOnly(50);
   expect(budget.taken).toBe(0);
 });
+
+test("what waits may take as much again: some 170 large bodies, or a thousand small ones", async () => {
+  const waitingOf = (bytes: number) => {
+    const { budget, take } = budgetOf(268_435_456);
+    take(268_435_456);
+    for (let n = 0; n < 2_000; n++) void take(bytes, `key ${n}`);
+    return budget.waiting;
+  };
+  expect(waitingOf(10_000_000)).toBe(166);
+  expect(waitingOf(1_000_000)).toBe(250);
+  expect(waitingOf(100_000)).toBe(1_000);
+});

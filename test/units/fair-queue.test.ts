@@ -81,3 +81,24 @@ test("in a full line in which each has one, nobody makes room", async () => {
   await settled();
   expect(ended).toEqual(["c refused"]);
 });
+
+test("what weighs more makes room only where that suffices", async () => {
+  const { queue, ended, join } = lineOf(6, 2);
+  const joinLarge = (turn: string, weight: number, rank = 0) =>
+    void queue.wait(turn, 1, 1_000, STAYS, rank, weight).then(() => ended.push(`${turn} refused`));
+  joinLarge("a", 2);
+  joinLarge("a", 2);
+  join("free", 1);
+  joinLarge("b", 3);
+  await settled();
+  // Two of the four that `a` weighs, after those without credit.
+  expect(ended).toEqual(["free refused", "a refused"]);
+  joinLarge("c", 4);
+  await settled();
+  expect(ended).toEqual(["free refused", "a refused", "c refused"]);
+  expect([queue.waiting, queue.full]).toEqual([2, false]);
+  queue.invite(() => "slot");
+  expect([queue.waiting, queue.full]).toEqual([0, false]);
+  for (let n = 0; n < 6; n++) join("d");
+  expect(queue.full).toBe(true);
+});
