@@ -16,6 +16,14 @@ export const connected = (parent: Command, name: string, options: CommandOptions
     .addOption(allowHttpOption())
     .addOption(jsonOption());
 
+/** Such a command that owners can use, too. */
+export const owned = (parent: Command, name: string, options: CommandOptions = {}) =>
+  connected(parent, name, options).addOption(ownerOption());
+
+/** Commands behind a word, such as `gateway keys`. */
+export const groupOf = (parent: Command, name: string, description: string): Command =>
+  parent.command(name).description(description) as Command;
+
 /** Options that several commands share, and readers of what is typed. */
 export const jsonOption = () => new Option("--json", "print one JSON document, for programs").default(false);
 
@@ -31,6 +39,9 @@ export const tokenOption = () =>
 export const allowHttpOption = () =>
   new Option("--allow-http", "send credentials to another machine unencrypted").default(false);
 
+export const sinceOption = () => new Option("--since <time>", "a UTC day or a time").argParser(moment);
+export const untilOption = () => new Option("--until <time>", "the end, exclusive").argParser(moment);
+
 export const limitOption = () =>
   new Option("--limit <rows>", "show at most this many").argParser(wholeNumber).default(MAX_ROWS);
 
@@ -39,6 +50,9 @@ export const ownerOption = () =>
     "--owner <secret>",
     "act as an owner, with the recovery secret or a session; safer in GATEWAY_OWNER",
   );
+
+export const revokeKeysOption = () =>
+  new Option("--revoke-keys", "end every key of the balance, not only those created through the claim");
 
 export const noteOption = () => new Option("--note <text>", "why, for the record");
 

@@ -2,15 +2,14 @@ import { type Command, Option } from "@commander-js/extra-typings";
 import type { List } from "../api/answers.ts";
 import type { EntryAnswer } from "../api/catalog.ts";
 import { ABILITIES, findModels } from "../api/find-models.ts";
-import { amountUsd, connected, jsonOption, ownerOption, several, wholeNumber } from "./arguments.ts";
-import { Client, type OwnerOptions, ownerClient } from "./client.ts";
+import { amountUsd, connected, groupOf, jsonOption, owned, several, wholeNumber } from "./arguments.ts";
+import { Client, ownerClient } from "./client.ts";
 import { gatewayUrl } from "./connection.ts";
-import { type CommandContext, show, table } from "./console.ts";
+import { type CommandContext, show, tableOf } from "./console.ts";
 
 export function addModels(gateway: Command, context: CommandContext): void {
-  const models = gateway
-    .command("models")
-    .description("Import and update models and prices, and try whether models answer.");
+  const about = "Import and update models and prices, and try whether models answer.";
+  const models = groupOf(gateway, "models", about);
   models
     .command("try")
     .description("Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.")
@@ -18,24 +17,8 @@ export function addModels(gateway: Command, context: CommandContext): void {
     .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
     .addOption(jsonOption())
     .action(async (ids, options) => (await import("./trial.ts")).tryModels(ids, options, context));
-  connected(models as Command, "list")
-    .description("List the models that are served; if the catalog is not public, use --owner.")
-    .addOption(ownerOption())
-    .option("--search <text>", "only those with this in their id or name")
-    .option("--context <tokens>", "only those with a context of at least this many tokens", wholeNumber)
-    .option(
-      "--max-input-usd <usd>",
-      "only those whose input costs at most this per million tokens",
-      amountUsd,
-    )
-    .addOption(
-      new Option("--can <ability...>", "only those that can do this").choices(
-        ABILITIES.flatMap(([ability]) => (/^\w+$/.test(ability) ? [ability] : [])),
-      ),
-    )
-    .addOption(new Option("--sort <by>", "in this order").choices(["input", "output", "context"]))
-    .action((options) => listModels(options, context));
-  connected(models as Command, "sync")
+  addList(models, context);
+  connected(models, "sync")
     .description(
       "Show how a list of models differs from those served; with --apply, serve it without a restart.",
     )
@@ -65,33 +48,36 @@ export function addModels(gateway: Command, context: CommandContext): void {
 }
 
 /** The models on offer that match, with prices in USD per million tokens, as the models page finds them. */
-async function listModels(
-  { search = "", context: tokens, maxInputUsd, can = [], sort = "", ...options }: ModelOptions,
-  context: CommandContext,
-): Promise<void> {
-  const client = ownerClient(options, context) ?? new Client(context, gatewayUrl(options, context), null);
-  const { data } = await client.get<List<EntryAnswer>>("/v1/catalog");
-  const query = { context: String(tokens ?? ""), price: String(maxInputUsd ?? ""), can: can.join(" ") };
-  const found = findModels(data, { search, sort, ...query });
-  show(context, options.json, { data: found }, [
-    ...table(
-      ["id", "input USD", "output USD", "context", "free", "available"],
-      found.map(({ id, price, context_length, free, available }) => [
-        id,
-        price?.input ?? null,
-        price?.output ?? null,
-        context_length,
-        free ? "yes" : "",
-        available ? "yes" : "no",
-      ]),
-    ),
-  ]);
+function addList(models: Command, context: CommandContext): void {
+  owned(models, "list")
+    .description("List the models that are served; if the catalog is not public, use --owner.")
+    .option("--search <text>", "only those with this in their id or name")
+    .option("--context <tokens>", "only those with a context of at least this many tokens", wholeNumber)
+    .option(
+      "--max-input-usd <usd>",
+      "only those whose input costs at most this per million tokens",
+      amountUsd,
+    )
+    .addOption(
+      new Option("--can <ability...>", "only those that can do this").choices(
+        ABILITIES.flatMap(([ability]) => (/^\w+$/.test(ability) ? [ability] : [])),
+      ),
+    )
+    .addOption(new Option("--sort <by>", "in this order").choices(["input", "output", "context"]))
+    .action(async ({ search = "", context: tokens, maxInputUsd, can = [], sort = "", json, ...options }) => {
+      const client = ownerClient(options, context) ?? new Client(context, gatewayUrl(options, context), null);
+      const { data } = await client.get<List<EntryAnswer>>("/v1/catalog");
+      const query = { context: String(tokens ?? ""), price: String(maxInputUsd ?? ""), can: can.join(" ") };
+      const found = findModels(data, { search, sort, ...query });
+      show(context, json, { data: found }, tableOf(COLUMNS, found));
+    });
 }
 
-interface ModelOptions extends OwnerOptions {
-  readonly search?: string | undefined;
-  readonly context?: number | undefined;
-  readonly maxInputUsd?: number | undefined;
-  readonly can?: readonly string[] | undefined;
-  readonly sort?: string | undefined;
-}
+const COLUMNS = {
+  id: "id",
+  "input USD": ({ price }: EntryAnswer) => price?.input ?? null,
+  "output USD": ({ price }: EntryAnswer) => price?.output ?? null,
+  context: "context_length",
+  free: ({ free }: EntryAnswer) => (free ? "yes" : ""),
+  available: ({ available }: EntryAnswer) => (available ? "yes" : "no"),
+} as const;

@@ -1,21 +1,15 @@
 import type { ErrorAnswer, List } from "../api/answers.ts";
-import {
-  adminToken,
-  type ConnectionOptions,
-  gatewayUrl,
-  type OperationOptions,
-  refuseClearText,
-} from "./connection.ts";
+import { adminToken, type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
 import { isRefusedConnection, whyUnanswered } from "./connection-errors.ts";
 import { type CommandContext, printable } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
 export function adminClient(options: ConnectionOptions, context: CommandContext): Client {
   const url = gatewayUrl(options, context);
-  return new Client(context, url, adminToken(options, url, context));
+  return new Client(context, url, adminToken(options, url, context), null, "admin");
 }
 
-export interface OwnerOptions extends OperationOptions {
+export interface OwnerOptions extends ConnectionOptions {
   /**
    * The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token.
    */
@@ -33,6 +27,10 @@ export function ownerClient(options: OwnerOptions, context: CommandContext): Cli
   return new Client(context, url, owner, options.balance ?? null);
 }
 
+/** The path of an operation, with ids or names in it: they may hold any character. */
+export const path = (parts: TemplateStringsArray, ...ids: string[]): string =>
+  String.raw({ raw: parts }, ...ids.map(encodeURIComponent));
+
 /** Members of a list's query; those that are undefined are left out. */
 export type Filters = Readonly<Record<string, string | undefined>>;
 
@@ -45,7 +43,14 @@ export class Client {
     private readonly bearer: string | null,
     /** For an account's session that has several. */
     private readonly balance: string | null = null,
+    /** How the paths of its operations begin. */
+    readonly as: "admin" | "v1" = "v1",
   ) {}
+
+  /** For an account's session: acts on this one of its balances. */
+  onBalance(balance: string | undefined): Client {
+    return new Client(this.context, this.url, this.bearer, balance ?? this.balance, this.as);
+  }
 
   get<Answer>(path: string): Promise<Answer> {
     return this.call("GET", path);

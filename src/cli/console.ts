@@ -65,6 +65,20 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   );
 }
 
+/** By heading: the member of a row, or what is made of the row. */
+export type Columns<Row> = Readonly<Record<string, CellOf<Row> | ((row: Row) => Cell)>>;
+type CellOf<Row> = { [Name in keyof Row]-?: Row[Name] extends Cell | undefined ? Name : never }[keyof Row];
+
+export const tableOf = <Row>(columns: Columns<Row>, rows: readonly Row[]): string[] =>
+  table(
+    Object.keys(columns),
+    rows.map((row) =>
+      Object.values(columns).map((column) =>
+        typeof column === "function" ? column(row) : ((row[column] as Cell | undefined) ?? null),
+      ),
+    ),
+  );
+
 const cellText = (cell: Cell): string => (cell === null ? "-" : printable(String(cell)));
 
 /**

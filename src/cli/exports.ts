@@ -1,8 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { List } from "../api/answers.ts";
-import type { ExportAnswer } from "../api/exports.ts";
 import { DATABASE, dataFolderPath } from "../store/data-folder.ts";
 import { Postgres } from "../store/database/postgres.ts";
 import { PostgresDatabase } from "../store/database/postgres-database.ts";
@@ -12,31 +10,9 @@ import { EXPORT_KINDS, type ExportKind, SqlExportStore } from "../store/export/e
 import { type ExportStorage, openStorage, readTarget, TARGET_FORMS } from "../store/export/export-target.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { type EpochMs, epochMs, systemClock } from "../units/clock.ts";
-import { adminClient } from "./client.ts";
 import { validConfiguration } from "./config.ts";
-import type { OperationOptions } from "./connection.ts";
 import { type CommandContext, messageOf, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-
-export async function showExports(options: OperationOptions, context: CommandContext): Promise<void> {
-  const { data } = await adminClient(options, context).get<List<ExportAnswer>>("/admin/exports");
-  const rows = data.map(({ kind, to, exported_through, waiting, lag_seconds, problem }) => [
-    kind,
-    to,
-    exported_through,
-    waiting,
-    Math.round(lag_seconds),
-    problem,
-  ]);
-  show(
-    context,
-    options.json,
-    { data },
-    data.length === 0
-      ? ["Nothing is exported: `export` in the configuration names where to."]
-      : table(["kind", "to", "exported through", "waiting", "lag s", "problem"], rows),
-  );
-}
 
 export interface ExportOnceOptions {
   readonly to: string;

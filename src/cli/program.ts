@@ -2,18 +2,21 @@ import { Command, CommanderError } from "@commander-js/extra-typings";
 import { schemaVersion } from "../store/schema/migrations.ts";
 import { redacted } from "../units/redacted.ts";
 import { RELEASE } from "../units/version.ts";
+import { addMoney } from "./balances.ts";
 import { addBudgets } from "./budgets.ts";
 import { addModels } from "./catalog.ts";
 import { type CommandContext, showFailure } from "./console.ts";
-import { addPayments } from "./customers.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
 import { addKeys } from "./keys.ts";
 import { addImports } from "./moving/commands.ts";
-import { addMoney, addSuspensions } from "./operations.ts";
 import { addOperators } from "./operators.ts";
 import { addOwner } from "./owner.ts";
+import { addPayments } from "./payments.ts";
 import { addReceipts } from "./receipts.ts";
 import { addStarting, addWatching } from "./running.ts";
+import { addMargins, addSpending } from "./spending.ts";
+import { addSuspensions } from "./suspensions.ts";
+import { addUsage } from "./usage.ts";
 import { addWebhooks } from "./webhooks.ts";
 
 /**
@@ -56,6 +59,9 @@ function program(context: CommandContext) {
   addWebhooks(gateway, context);
   addSuspensions(gateway, context);
   addReceipts(gateway, context);
+  addSpending(gateway, context);
+  addUsage(gateway, context);
+  addMargins(gateway, context);
   gateway.commandsGroup("For operators:");
   addOperators(gateway, context);
   return gateway;

@@ -1,61 +1,56 @@
+import type { Command } from "@commander-js/extra-typings";
 import type { BalanceAnswer, ListedBalance } from "../api/admin.ts";
 import type { KeyAnswer } from "../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../api/receipts.ts";
 import { DAY_MS } from "../units/clock.ts";
 import { csvLine } from "../units/csv.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
-import { adminClient, type Client } from "./client.ts";
-import type { OperationOptions } from "./connection.ts";
+import { connected, moment } from "./arguments.ts";
+import { adminClient, type Client, path } from "./client.ts";
 import { type CommandContext, show, table } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { balanceIdOf } from "./named.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
-export interface UsageOptions extends OperationOptions {
-  readonly csv?: true | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  /** The name of a tag, whose values have lines of their own. */
-  readonly tag?: string | undefined;
-}
-
 /**
  * What each key used of each model, added up from receipts to the nano-dollar, for bills: of one balance, or
  * of all. Reads every receipt from `until` back to `since`, the present month's unless named.
  */
-export async function showUsage(
-  balance: string | undefined,
-  options: UsageOptions,
-  context: CommandContext,
-): Promise<void> {
-  const until = options.until ?? new Date();
-  const since = options.since ?? new Date(Date.UTC(until.getUTCFullYear(), until.getUTCMonth()));
-  if (since >= until) {
-    throw new CommandFailure(
-      EXIT.usage,
-      "--since must come before --until",
-      "Both are UTC unless they name a zone.",
-    );
-  }
-  const client = adminClient(options, context);
-  const lines = await withProgress(context, async (progress) => {
-    const book = new UsageBook(options.tag ?? null);
-    const balances =
-      balance === undefined
-        ? await everyBalance(client, progress)
-        : [
-            await client.get<BalanceAnswer>(
-              `/admin/balances/${encodeURIComponent(await balanceIdOf(balance, client))}`,
-            ),
-          ];
-    for (const one of balances) await addBalance(one, { since, until }, book, client, progress);
-    return book.lines();
-  });
-  const range = { since: since.toISOString(), until: until.toISOString() };
-  const cells = lines.map(({ cost_usd, ...line }) => [...Object.values(line), cost_usd]);
-  const columns = options.tag === undefined ? COLUMNS : COLUMNS.toSpliced(AFTER_MODEL, 0, "tag");
-  if (options.csv === true) context.out([columns, ...cells].map(csvLine).join(""));
-  else show(context, options.json, { ...range, data: lines }, table(columns, cells));
+export function addUsage(gateway: Command, context: CommandContext): void {
+  connected(gateway, "usage")
+    .description("Sum up each key's use of each model from receipts, for billing.")
+    .argument("[balance]", "id of a balance, bal_… (default: all balances)")
+    .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
+    .option("--until <time>", "the end, exclusive (default: now)", moment)
+    .option("--tag <name>", "a line for each value of a tag of `x-gateway-tags`, such as customer")
+    .option("--csv", "as comma-separated values")
+    .action(async (named, { since, until, tag, csv, json, ...options }) => {
+      const range = rangeOf(since, until);
+      const client = adminClient(options, context);
+      const lines = await withProgress(context, async (progress) => {
+        const book = new UsageBook(tag ?? null);
+        for (const balance of await balancesOf(named, client, progress))
+          await addBalance(balance, range, book, client, progress);
+        return book.lines();
+      });
+      const cells = lines.map(({ cost_usd, ...line }) => [...Object.values(line), cost_usd]);
+      const columns = tag === undefined ? COLUMNS : COLUMNS.toSpliced(AFTER_MODEL, 0, "tag");
+      const shown = { since: range.since.toISOString(), until: range.until.toISOString(), data: lines };
+      if (csv === true) context.out([columns, ...cells].map(csvLine).join(""));
+      else show(context, json, shown, table(columns, cells));
+    });
+}
+
+interface Range {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+function rangeOf(named: Date | undefined, until = new Date()): Range {
+  const since = named ?? new Date(Date.UTC(until.getUTCFullYear(), until.getUTCMonth()));
+  if (since < until) return { since, until };
+  const next = "Both are UTC unless they name a zone.";
+  throw new CommandFailure(EXIT.usage, "--since must come before --until", next);
 }
 
 const COLUMNS = [
@@ -76,14 +71,12 @@ const COLUMNS = [
 
 const AFTER_MODEL = COLUMNS.indexOf("model") + 1;
 
-interface Range {
-  readonly since: Date;
-  readonly until: Date;
-}
-
 type Owned = Pick<BalanceAnswer, "id" | "email" | "wallet">;
 
-async function everyBalance(client: Client, progress: Progress): Promise<Owned[]> {
+/** The one that is named, or all. */
+async function balancesOf(named: string | undefined, client: Client, progress: Progress): Promise<Owned[]> {
+  if (named !== undefined)
+    return [await client.get<BalanceAnswer>(path`/admin/balances/${await balanceIdOf(named, client)}`)];
   const balances: Owned[] = [];
   for await (const rows of client.pages<ListedBalance>("/admin/balances")) {
     for (const { id, email, wallet } of rows) balances.push({ id, email, wallet });
@@ -92,49 +85,26 @@ async function everyBalance(client: Client, progress: Progress): Promise<Owned[]
   return balances;
 }
 
-/** Names keys that still exist: keys that ended long ago may be removed, while their receipts are kept. */
-async function nameKeys(balance: string, book: UsageBook, client: Client): Promise<void> {
-  const path = `/admin/balances/${encodeURIComponent(balance)}/keys`;
-  const owned = book.keysOf(balance);
-  if (owned.size === 0) return;
-  for await (const keys of client.pages<KeyAnswer>(path)) {
-    for (const { id, name } of keys) {
-      if (owned.delete(id)) book.keyNames.set(id, name);
-    }
-    if (owned.size === 0) return;
-  }
-}
-
 async function addBalance(
   balance: Owned,
-  range: Range,
-  book: UsageBook,
-  client: Client,
-  progress: Progress,
-): Promise<void> {
-  await addReceipts(balance.id, range, book, client, progress);
-  book.owners.set(balance.id, balance);
-  await nameKeys(balance.id, book, client);
-}
-
-async function addReceipts(
-  id: string,
   { since, until }: Range,
   book: UsageBook,
   client: Client,
   progress: Progress,
 ): Promise<void> {
-  for await (const receipts of client.pages<OwnedReceiptAnswer>(
-    `/admin/balances/${encodeURIComponent(id)}/receipts`,
+  book.owners.set(balance.id, balance);
+  receipts: for await (const receipts of client.pages<OwnedReceiptAnswer>(
+    path`/admin/balances/${balance.id}/receipts`,
   )) {
     for (const receipt of receipts) {
       const at = Date.parse(receipt.created_at);
       if (at >= since.getTime()) {
         if (at < until.getTime()) book.add(receipt);
-      } else if (receipt.state !== "recovered" && at < since.getTime() - LATE_MS) return;
+      } else if (receipt.state !== "recovered" && at < since.getTime() - LATE_MS) break receipts;
     }
     progress(book.receipts, null, "receipts");
   }
+  await nameKeys(balance.id, book, client);
 }
 
 /**
@@ -143,6 +113,16 @@ async function addReceipts(
  * tells nothing of its neighbours.
  */
 const LATE_MS = DAY_MS;
+
+/** Names keys that still exist: keys that ended long ago may be removed, while their receipts are kept. */
+async function nameKeys(balance: string, book: UsageBook, client: Client): Promise<void> {
+  const owned = book.keysOf(balance);
+  if (owned.size === 0) return;
+  for await (const keys of client.pages<KeyAnswer>(path`/admin/balances/${balance}/keys`)) {
+    for (const { id, name } of keys) if (owned.delete(id)) book.keyNames.set(id, name);
+    if (owned.size === 0) return;
+  }
+}
 
 class UsageBook {
   receipts = 0;
