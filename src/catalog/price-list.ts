@@ -1,5 +1,5 @@
 import type { NanoPerMillion } from "../units/usd.ts";
-import { type Price, type Rates, RETENTIONS } from "./price.ts";
+import { mapRates, type Price, type Rates } from "./price.ts";
 
 /** What some customers pay: the first rule that matches a model prices it; a model without one keeps its own price. */
 export interface PriceList {
@@ -79,35 +79,12 @@ function changed<Model extends PricedModel>(model: Model, change: PriceChange): 
  * cheaper than the one before it, and a receipt's cost is its tokens times the rates that it shows.
  */
 function scaled({ above, ...base }: Price, factorMillionths: number): Price {
-  const rates = scaledRates(base, factorMillionths);
-  if (above === undefined) return rates;
-  return {
-    ...rates,
-    above: above.map((step) => ({ ...scaledRates(step, factorMillionths), prompt: step.prompt })),
-  };
-}
-
-function scaledRates(rates: Rates, factorMillionths: number): Rates {
-  const { cacheWrites, audioInput, audioOutput } = rates;
-  const times = (price: NanoPerMillion): NanoPerMillion =>
-    Number((BigInt(price) * BigInt(factorMillionths) + 999_999n) / 1_000_000n) as NanoPerMillion;
-  return {
-    input: times(rates.input),
-    output: times(rates.output),
-    cacheRead: times(rates.cacheRead),
-    cacheWrite: times(rates.cacheWrite),
-    ...(cacheWrites === undefined
-      ? {}
-      : {
-          cacheWrites: Object.fromEntries(
-            RETENTIONS.flatMap((one) =>
-              cacheWrites[one] === undefined ? [] : [[one, times(cacheWrites[one])]],
-            ),
-          ),
-        }),
-    ...(audioInput === undefined ? {} : { audioInput: times(audioInput) }),
-    ...(audioOutput === undefined ? {} : { audioOutput: times(audioOutput) }),
-  };
+  const times = (rate: NanoPerMillion): NanoPerMillion =>
+    Number((BigInt(rate) * BigInt(factorMillionths) + 999_999n) / 1_000_000n) as NanoPerMillion;
+  const rates = mapRates(base, times);
+  return above === undefined
+    ? rates
+    : { ...rates, above: above.map((step) => ({ ...mapRates(step, times), prompt: step.prompt })) };
 }
 
 /** The most expensive member of the prices of a model. */
@@ -119,20 +96,12 @@ export const highestMember = ({ price, routes }: PricedModel): number =>
     ),
   );
 
-const members = ({
-  input,
-  output,
-  cacheRead,
-  cacheWrite,
-  cacheWrites,
-  audioInput,
-  audioOutput,
-}: Price | Rates) => [
-  input,
-  output,
-  cacheRead,
-  cacheWrite,
-  audioInput ?? 0,
-  audioOutput ?? 0,
-  ...Object.values(cacheWrites ?? {}),
+const members = (rates: Price | Rates) => [
+  rates.input,
+  rates.output,
+  rates.cacheRead,
+  rates.cacheWrite,
+  rates.audioInput ?? 0,
+  rates.audioOutput ?? 0,
+  ...Object.values(rates.cacheWrites ?? {}),
 ];

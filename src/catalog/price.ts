@@ -72,6 +72,39 @@ export const highestWrite = (rates: Rates, named: ByRetention<unknown>): NanoPer
     ...RETENTIONS.flatMap((one) => (named[one] === undefined ? [] : chargedWriteRate(rates, one))),
   ]);
 
+/** What has a rate, as files call it; null where a price has none of its own for it. */
+export const RATE_LINES = {
+  input: ({ input }) => input,
+  output: ({ output }) => output,
+  cache_read: ({ cacheRead }) => cacheRead,
+  cache_write: ({ cacheWrite }) => cacheWrite,
+  cache_write_30m: ({ cacheWrites }) => cacheWrites?.["30m"] ?? null,
+  cache_write_1h: ({ cacheWrites }) => cacheWrites?.["1h"] ?? null,
+  cache_write_12h: ({ cacheWrites }) => cacheWrites?.["12h"] ?? null,
+  audio_input: ({ audioInput }) => audioInput ?? null,
+  audio_output: ({ audioOutput }) => audioOutput ?? null,
+} satisfies Record<string, (rates: Rates) => NanoPerMillion | null>;
+
+/** The same lines at other rates; all writes to a cache are the line `cacheWrite`. */
+export function mapRates(
+  rates: Rates,
+  change: (rate: NanoPerMillion, line: RateLine) => NanoPerMillion,
+): Rates {
+  const { cacheWrites, audioInput, audioOutput } = rates;
+  const writes = Object.entries(cacheWrites ?? {}).map(([name, rate]) => [name, change(rate, "cacheWrite")]);
+  return {
+    input: change(rates.input, "input"),
+    output: change(rates.output, "output"),
+    cacheRead: change(rates.cacheRead, "cacheRead"),
+    cacheWrite: change(rates.cacheWrite, "cacheWrite"),
+    ...(cacheWrites === undefined ? {} : { cacheWrites: Object.fromEntries(writes) }),
+    ...(audioInput === undefined ? {} : { audioInput: change(audioInput, "audioInput") }),
+    ...(audioOutput === undefined ? {} : { audioOutput: change(audioOutput, "audioOutput") }),
+  };
+}
+
+type RateLine = Exclude<keyof Lines, "cacheWrites">;
+
 /** No more than the whole, the longest retention first. */
 export function writesWithin(writes: ByRetention<number>, whole: number): ByRetention<number> {
   let left = whole;

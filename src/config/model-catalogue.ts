@@ -8,7 +8,7 @@ import {
 import { MODEL_CONFIGS } from "llm-zoo";
 import { type Abilities, MODALITIES } from "../catalog/catalog.ts";
 import { isModelId } from "../catalog/model-name.ts";
-import { highestPrice, type Price, type Rates, ratesAt } from "../catalog/price.ts";
+import { highestPrice, mapRates, type Price, type Rates, ratesAt } from "../catalog/price.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 import { PRESETS, type Preset } from "./presets.ts";
@@ -162,28 +162,18 @@ function authorsPrice(model: ZooModel, at: EpochMs): Price | null {
 function withStepsOf(author: Price | null, own: Price): Price {
   if (author?.above === undefined || own.above !== undefined) return own;
   const above = author.above.map((step) => ({
-    ...raised(ratesAt(own, 0), author, step),
+    ...raised(ratesAt(own, 0), ratesAt(author, 0), step),
     prompt: step.prompt,
   }));
   return { ...own, above };
 }
 
-function raised(own: Rates, from: TextRates, to: TextRates): Rates {
-  const by = (line: NanoPerMillion, low: NanoPerMillion, high: NanoPerMillion): NanoPerMillion =>
-    (low === 0 ? Math.max(line, high) : Math.ceil((line * high) / low)) as NanoPerMillion;
-  const { cacheWrites = {}, audioInput } = own;
-  const asWrites = (line: NanoPerMillion) => by(line, from.cacheWrite, to.cacheWrite);
-  return {
-    input: by(own.input, from.input, to.input),
-    output: by(own.output, from.output, to.output),
-    cacheRead: by(own.cacheRead, from.cacheRead, to.cacheRead),
-    cacheWrite: asWrites(own.cacheWrite),
-    cacheWrites: Object.fromEntries(
-      Object.entries(cacheWrites).map(([name, line]) => [name, asWrites(line)]),
-    ),
-    ...(audioInput === undefined ? {} : { audioInput: by(audioInput, from.input, to.input) }),
-  };
-}
+const raised = (own: Rates, from: Rates, to: Rates): Rates =>
+  mapRates(own, (rate, line) => {
+    const of = line === "audioInput" || line === "audioOutput" ? "input" : line;
+    const [low, high] = [from[of], to[of]];
+    return (low === 0 ? Math.max(rate, high) : Math.ceil((rate * high) / low)) as NanoPerMillion;
+  });
 
 /** Without steps that no prompt reaches. */
 function reachable({ above = [], ...base }: Price, contextLength: number): Price {
@@ -206,8 +196,6 @@ function withRetentions({ retentions }: Preset, price: Price): Price {
   const { above } = price;
   return { ...priced(ratesAt(price, 0)), above: above?.map(priced) };
 }
-
-type TextRates = Pick<Rates, "input" | "output" | "cacheRead" | "cacheWrite">;
 
 /**
  * Whether the host knows the model under exactly this name; other rules describe families or dated copies.

@@ -1,6 +1,6 @@
 import type { Model, Route } from "../catalog/catalog.ts";
 import { isModelId } from "../catalog/model-name.ts";
-import { type Price, type Rates, ratesAt } from "../catalog/price.ts";
+import { type Price, RATE_LINES, ratesAt } from "../catalog/price.ts";
 import { NANO_PER_USD } from "../units/usd.ts";
 import type { Config } from "./config.ts";
 import { priceRow } from "./price-settings.ts";
@@ -90,18 +90,6 @@ function completed(row: ListedModel, offered: Model | null, route: Route | null)
     : full;
 }
 
-const LINES = {
-  input: ({ input }) => input,
-  output: ({ output }) => output,
-  cache_read: ({ cacheRead }) => cacheRead,
-  cache_write: ({ cacheWrite }) => cacheWrite,
-  cache_write_30m: ({ cacheWrites }) => cacheWrites?.["30m"] ?? null,
-  cache_write_1h: ({ cacheWrites }) => cacheWrites?.["1h"] ?? null,
-  cache_write_12h: ({ cacheWrites }) => cacheWrites?.["12h"] ?? null,
-  audio_input: ({ audioInput }) => audioInput ?? null,
-  audio_output: ({ audioOutput }) => audioOutput ?? null,
-} satisfies Record<string, (rates: Rates) => number | null>;
-
 /** For each kind and step, both prices: in nano-dollars per million tokens, null where there is none. */
 function linesOf(before: Price, after: Price) {
   const steps = [before, after].flatMap(({ above = [] }) => above.map(({ prompt }) => prompt));
@@ -109,7 +97,7 @@ function linesOf(before: Price, after: Price) {
     .sort((a, b) => a - b)
     .flatMap((step) => {
       const [was, becomes] = [ratesAt(before, step + 1), ratesAt(after, step + 1)];
-      return Object.entries(LINES).map(([line, of]) => ({
+      return Object.entries(RATE_LINES).map(([line, of]) => ({
         name: step === 0 ? `price.${line}` : `price.${line} above ${step}`,
         was: of(was),
         becomes: of(becomes),

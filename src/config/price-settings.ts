@@ -3,6 +3,7 @@ import {
   type ByRetention,
   type Price,
   type PriceStep,
+  RATE_LINES,
   type Rates,
   RETENTIONS,
   writeRate,
@@ -95,15 +96,9 @@ function differences(one: LinesRow, other: LinesRow): string[] {
 }
 
 function cheaperLine(step: Rates, before: Rates): string | null {
-  const lines: Readonly<Record<string, (rates: Rates) => number>> = {
-    input: ({ input }) => input,
-    output: ({ output }) => output,
-    cache_read: ({ cacheRead }) => cacheRead,
-    cache_write: ({ cacheWrite }) => cacheWrite,
-    audio_input: ({ audioInput = 0 }) => audioInput,
-    audio_output: ({ audioOutput = 0 }) => audioOutput,
-  };
-  for (const [name, line] of Object.entries(lines)) if (line(step) < line(before)) return name;
+  const names = ["input", "output", "cache_read", "cache_write", "audio_input", "audio_output"] as const;
+  const name = names.find((one) => (RATE_LINES[one](step) ?? 0) < (RATE_LINES[one](before) ?? 0));
+  if (name !== undefined) return name;
   const isCheaper = RETENTIONS.some((one) => (writeRate(step, one) ?? 0) < (writeRate(before, one) ?? 0));
   return isCheaper ? "cache_write" : null;
 }

@@ -1,5 +1,5 @@
 import type { Catalog, CatalogWithLists } from "../catalog/catalog.ts";
-import { type Price, type Rates, ratesAt } from "../catalog/price.ts";
+import { type Price, RATE_LINES, ratesAt } from "../catalog/price.ts";
 import type { NanoPerMillion } from "../units/usd.ts";
 
 /**
@@ -35,18 +35,14 @@ export function costWarnings(catalog: CatalogWithLists): string[] {
 function linesBelow(price: Price, cost: Price): string[] {
   const prompts = [0, ...[price, cost].flatMap(({ above = [] }) => above.map(({ prompt }) => prompt + 1))];
   const rates = prompts.map((prompt) => [ratesAt(price, prompt), ratesAt(cost, prompt)] as const);
-  return LINES.flatMap(([name, line]) => {
+  return COMPARED.flatMap((name) => {
+    const line = RATE_LINES[name];
     const below = rates.find(([sold, paid]) => line(sold) < line(paid));
     return below === undefined ? [] : [`${name} ${usd(line(below[0]))} of ${usd(line(below[1]))} USD`];
   });
 }
 
-const LINES: readonly (readonly [string, (rates: Rates) => number])[] = [
-  ["input", ({ input }) => input],
-  ["output", ({ output }) => output],
-  ["cache_read", ({ cacheRead }) => cacheRead],
-  ["cache_write", ({ cacheWrite }) => cacheWrite],
-];
+const COMPARED = ["input", "output", "cache_read", "cache_write"] as const;
 
 /** What a model costs according to a catalogue, by its name at a host. */
 export type KnownPrice = (model: string) => Price | null;
