@@ -1,5 +1,5 @@
 import type { Key } from "../customers/keys/key.ts";
-import { withCeiling } from "../surfaces/messages/ceiling.ts";
+import { withCeiling } from "../surfaces/messages/changed-request.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
 import { MAX_COUNT_MS } from "./counting/counting.ts";

@@ -7,9 +7,8 @@ import {
 } from "../hosts/native-fallback-answer.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
-import { isNothing } from "../surfaces/declined.ts";
 import type { GenerationRequest, Hop, Usage, UsagePart, Writers } from "../surfaces/surface.ts";
-import { plus } from "../surfaces/usage.ts";
+import { isNothing, plus } from "../surfaces/usage.ts";
 import { BEGINNING, type TextMoment } from "../tokens/answer-text.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import {

@@ -1,5 +1,5 @@
 import { blameOf, condemns, declines } from "./blame.ts";
-import { asObject, asText, type Json } from "./json/json.ts";
+import { asObject, asText, type Json, parseJson } from "./json/json.ts";
 import type { HostError } from "./surface.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { HostError } from "./surface.ts";
  */
 export function readHostError(status: number, body: Uint8Array): HostError {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-  return errorOf(parse(text) ?? text, `status ${status} without a message`);
+  return errorOf(parseJson(text) ?? text, `status ${status} without a message`);
 }
 
 /** The same for an error that arrived inside a stream, or with a 200. */
@@ -65,7 +65,7 @@ function providerError(value: unknown): unknown {
   const error = asObject(asObject(value)?.error);
   if (error?.message !== PROVIDER_ERROR) return null;
   const raw = asObject(error.metadata)?.raw;
-  return typeof raw === "string" ? (parse(raw) ?? sentence(raw)) : asObject(raw);
+  return typeof raw === "string" ? (parseJson(raw) ?? sentence(raw)) : asObject(raw);
 }
 
 const PROVIDER_ERROR = "Provider returned error";
@@ -200,11 +200,3 @@ function withoutTags(page: string): string {
 
 /** Elements whose content is not for people. */
 const UNREAD = /^<(style|STYLE|script|SCRIPT)/;
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

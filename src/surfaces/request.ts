@@ -110,13 +110,22 @@ const NOTHING = {};
 const isSpoken = ({ audio, modalities }: Readonly<Record<string, unknown>>): boolean =>
   (audio !== undefined && audio !== null) || (Array.isArray(modalities) && modalities.includes("audio"));
 
-/** A positive whole number, absent, or null. */
-export function readCeiling(json: Readonly<Record<string, unknown>>, name: string): number | null | Refusal {
-  const value = json[name];
-  if (value === undefined || value === null) return null;
-  return isCount(value, MAX_CEILING)
-    ? value
-    : invalid(name, `must be a whole number from 1 to ${MAX_CEILING}`);
+/**
+ * The largest of these members, each of which is a positive whole number, absent, or null: the hold must cover whichever
+ * the host obeys.
+ */
+export function readCeiling(
+  json: Readonly<Record<string, unknown>>,
+  ...names: readonly string[]
+): number | null | Refusal {
+  let largest: number | null = null;
+  for (const name of names) {
+    const value = json[name] ?? null;
+    if (value === null) continue;
+    if (!isCount(value, MAX_CEILING)) return invalid(name, `must be a whole number from 1 to ${MAX_CEILING}`);
+    largest = Math.max(largest ?? 0, value);
+  }
+  return largest;
 }
 
 export function readChoices(json: Readonly<Record<string, unknown>>): number | Refusal {
@@ -140,14 +149,6 @@ export function checkMessages({ messages }: Body["outline"]): Refusal | null {
  */
 export const checkCount = (name: "messages" | "input", { length }: readonly unknown[]): Refusal | null =>
   length > MAX_MESSAGES ? invalid(name, `has ${length} entries; at most ${MAX_MESSAGES} are allowed`) : null;
-
-type Ceiling = number | null | Refusal;
-
-/** The larger of the ceilings that were named, because the hold must cover whichever the host obeys. */
-export function larger(one: Ceiling, other: Ceiling): Ceiling {
-  if (one === null || refused(other)) return refused(one) ? one : other;
-  return other === null || refused(one) ? one : Math.max(one, other);
-}
 
 /** The gateway's to read; hosts never see them. */
 const OVERRIDES = ["models", "provider", "route", "fallbacks", "auto_cache"];

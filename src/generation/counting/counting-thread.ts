@@ -2,7 +2,7 @@ import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { openingOf } from "../../routing/conversation.ts";
-import { withCeiling } from "../../surfaces/messages/ceiling.ts";
+import { withCeiling } from "../../surfaces/messages/changed-request.ts";
 import { subjectOf } from "../../surfaces/request/refused-request.ts";
 import { compactionRequest } from "../../surfaces/responses/compaction.ts";
 import { SURFACES } from "../../surfaces/surfaces.ts";

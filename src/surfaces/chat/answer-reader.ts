@@ -3,12 +3,17 @@ import { ENDED_EARLY, errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, type Json, parseObject } from "../json/json.ts";
 import type { GenerationRequest, HostError, Usage } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import type { AnswerReader, ReadOutcome } from "../vocabulary/answer-reader.ts";
+import type {
+  AnswerEvents,
+  AnswerReader,
+  OpenBlock,
+  ReadOutcome,
+  StopReason,
+} from "../vocabulary/answer-events.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
 import { readCitation } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
-import { StreamedCalls } from "./streamed-calls.ts";
+import { StreamedCalls } from "./call-indexes.ts";
 
 /**
  * A chat host's chunks, read (platform.openai.com, "Chat completion chunk"; DeepSeek, vLLM and OpenRouter for

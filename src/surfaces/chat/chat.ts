@@ -4,10 +4,9 @@ import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json, type MutableJson } from "../json/json.ts";
 import { addText, replyReader } from "../passing/reply.ts";
 import type { BodyChanges } from "../request/body-changes.ts";
-import { withOwnBreakpoint } from "../request/breakpoint.ts";
+import { withOwnBreakpoint } from "../request/own-marks.ts";
 import {
   checkMessages,
-  larger,
   passedBody,
   passedChanges,
   readBody,
@@ -51,7 +50,7 @@ function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationReques
   const read = readBody(bytes, "chat.completions", outlinedFrom);
   if (refused(read)) return read;
   const { json } = read;
-  const ceiling = larger(readCeiling(json, "max_tokens"), readCeiling(json, "max_completion_tokens"));
+  const ceiling = readCeiling(json, ...CEILINGS);
   const choices = readChoices(json);
   const problem = checkMessages(read.outline) ?? checkStreamOptions(json.stream_options);
   if (problem !== null) return problem;

@@ -15,12 +15,11 @@ import type {
   Turn,
   UserPart,
 } from "../vocabulary/conversation.ts";
-import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../vocabulary/custom-tool.ts";
 import { textPart, writeSchema } from "../vocabulary/members.ts";
-import { effortFor } from "../vocabulary/reasoning.ts";
-import { samplingFor } from "../vocabulary/sampling.ts";
+import { effortFor, samplingFor } from "../vocabulary/reasoning.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
+import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../vocabulary/tools.ts";
 import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { fitMessages } from "./host-messages.ts";
 

@@ -1,24 +1,29 @@
-import type { AnswerText } from "../../tokens/answer-text.ts";
-import { isDeclined } from "../declined.ts";
+import { AnswerText } from "../../tokens/answer-text.ts";
 import { fault } from "../host-error.ts";
 import { NO_BYTES } from "../json/bytes.ts";
 import type { HostError, Usage } from "../surface.ts";
+import { isDeclined } from "../usage.ts";
 import { AnswerParts, TooManyParts } from "./answer-bounds.ts";
 import { EventTemplate } from "./event-template.ts";
 import { EventCutter } from "./sse.ts";
+
+/** What is known by now of an answer that is on its way. */
+export class AnswerFacts {
+  readonly text = new AnswerText();
+  tokenSeen = false;
+  stoppedShort = false;
+  /** The host ended the answer for policy reasons. */
+  isFiltered = false;
+  usage: Usage | null = null;
+}
 
 /**
  * What all judges share: they cut a host's stream into events, and read whole ones only, until the host has said its
  * end mark or shown that it failed.
  */
-export abstract class EventJudge {
+export abstract class EventJudge extends AnswerFacts {
   isComplete = false;
   fault: HostError | null = null;
-  abstract readonly text: AnswerText;
-  abstract readonly tokenSeen: boolean;
-  abstract readonly usage: Usage | null;
-  /** The host ended the answer for policy reasons. */
-  protected abstract readonly isFiltered: boolean;
   protected readonly template = new EventTemplate();
   /** How many parts the language's own state has; see AnswerParts. */
   protected readonly parts = new AnswerParts();

@@ -1,4 +1,5 @@
 import { NO_BYTES, textOf } from "./bytes.ts";
+import { parseJson } from "./json.ts";
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -178,11 +179,7 @@ export class JsonCursor {
 
   private decodedName(): string {
     const spelt = textOf(this.bytes, this.memberStart, this.nameEnd);
-    try {
-      return JSON.parse(spelt);
-    } catch {
-      return spelt;
-    }
+    return (parseJson(spelt) as string | undefined) ?? spelt;
   }
 
   /** The first of a list has no comma before it, and all others have one. */

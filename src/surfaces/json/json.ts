@@ -4,14 +4,17 @@ export type Json = Readonly<Record<string, unknown>>;
 /** One that is still being put together. */
 export type MutableJson = Record<string, unknown>;
 
-/** The object that a text spells; null for what is no JSON, or something else. */
-export function parseObject(text: string): Record<string, unknown> | null {
+/** What a text spells; undefined for what is no JSON. */
+export function parseJson(text: string): unknown {
   try {
-    return asObject(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }
+
+/** The object that a text spells; null for what is no JSON, or something else. */
+export const parseObject = (text: string): Record<string, unknown> | null => asObject(parseJson(text));
 
 export const asObject = (value: unknown): Record<string, unknown> | null =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -4,8 +4,13 @@ import { parseExactObject } from "../json/exact-json.ts";
 import { asObject, asText, type Json } from "../json/json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import type { AnswerReader, ReadOutcome } from "../vocabulary/answer-reader.ts";
+import type {
+  AnswerEvents,
+  AnswerReader,
+  OpenBlock,
+  ReadOutcome,
+  StopReason,
+} from "../vocabulary/answer-events.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 
 /**

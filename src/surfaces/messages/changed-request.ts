@@ -1,5 +1,8 @@
+import { withoutByteOrderMark } from "../../units/byte-order-mark.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import { bytesOf } from "../json/bytes.ts";
 import { asObject } from "../json/json.ts";
+import { parseReply } from "../passing/reply.ts";
 import { BodyChanges } from "../request/body-changes.ts";
 import type { GenerationRequest } from "../surface.ts";
 import { messages } from "./messages.ts";
@@ -26,4 +29,10 @@ function combined(own: unknown, changed: unknown): object | null {
   if (changed === null) return null;
   const all = Object.entries({ ...asObject(own), ...asObject(changed) });
   return Object.fromEntries(all.filter(([, value]) => value !== null));
+}
+
+/** `count_tokens` takes a Messages request without a ceiling, which every other must have. */
+export function withCeiling(body: Uint8Array): Uint8Array {
+  const json = parseReply(withoutByteOrderMark(body));
+  return json === null || "max_tokens" in json ? body : bytesOf(JSON.stringify({ ...json, max_tokens: 1 }));
 }

@@ -16,7 +16,7 @@ import {
 import { NO_PARAMETERS, textPart } from "../vocabulary/members.ts";
 import type { ObjectReader } from "../vocabulary/object-reader.ts";
 import { readSeal } from "../vocabulary/seal.ts";
-import { shortName } from "../vocabulary/tool-names.ts";
+import { shortName } from "../vocabulary/tools.ts";
 import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 /** A request of Messages, understood (docs.anthropic.com, "Create a Message"). */

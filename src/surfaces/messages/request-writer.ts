@@ -14,10 +14,9 @@ import type {
   Turn,
   UserPart,
 } from "../vocabulary/conversation.ts";
-import { INPUT_SCHEMA, wrappedDescription } from "../vocabulary/custom-tool.ts";
-import { anthropicEffort, budgetOf } from "../vocabulary/reasoning.ts";
-import { type Sampling, samplingFor } from "../vocabulary/sampling.ts";
+import { anthropicEffort, budgetOf, type Sampling, samplingFor } from "../vocabulary/reasoning.ts";
 import { familyOf } from "../vocabulary/seal.ts";
+import { INPUT_SCHEMA, wrappedDescription } from "../vocabulary/tools.ts";
 import type { TranslationReport } from "../vocabulary/translation-report.ts";
 import { writeFile, writeImage } from "./documents.ts";
 import { withinLimits } from "./schema-limits.ts";

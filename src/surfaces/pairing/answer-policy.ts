@@ -1,15 +1,15 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
+import { ALONE } from "../../tokens/answer-text.ts";
 import { MAX_PARTS, TooManyParts } from "../events/answer-bounds.ts";
+import { AnswerFacts } from "../events/event-judge.ts";
 import { asObject } from "../json/json.ts";
 import { asksForSummary } from "../responses/compaction.ts";
 import type { GenerationRequest, Usage } from "../surface.ts";
 import type { AnswerEvents, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import type { AnswerWriter } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
-import { unwrappedInput } from "../vocabulary/custom-tool.ts";
 import { StopCutter, stopSequences } from "../vocabulary/stop-cutter.ts";
-import { longNames, namedTools, offeredTools } from "../vocabulary/tool-names.ts";
+import { longNames, namedTools, offeredTools, unwrappedInput } from "../vocabulary/tools.ts";
 
 /**
  * Counts what a host writes, and passes on what this client gets of it. What is withheld is counted too, because the
@@ -21,11 +21,6 @@ import { longNames, namedTools, offeredTools } from "../vocabulary/tool-names.ts
  * - A summary of a conversation is its text alone, as one block.
  */
 export class AnswerPolicy implements AnswerEvents {
-  readonly text = new AnswerText();
-  tokenSeen = false;
-  stoppedShort = false;
-  isFiltered = false;
-  reportedUsage: Usage | null = null;
   private started = false;
   private blocks = 0;
   /** A function was called, and the host has sent none of its arguments. */
@@ -51,6 +46,7 @@ export class AnswerPolicy implements AnswerEvents {
     private readonly writer: AnswerWriter,
     request: Pick<GenerationRequest, "surface" | "json">,
     host: { readonly name: SurfaceName; readonly wrapsCustomTools: boolean },
+    private readonly facts = new AnswerFacts(),
   ) {
     const { surface, json } = request;
     this.toolNames = surface === "messages" ? longNames(json.tools) : NO_NAMES;
@@ -75,18 +71,18 @@ export class AnswerPolicy implements AnswerEvents {
   /** A delta of the open block, spelt between the quotes of JSON, from an event like the one before. */
   appendDelta(bytes: Uint8Array, start: number, end: number, tokens: number, text: string): void {
     if (start === end) return;
-    this.text.addJson(bytes, start, end, this.blocks, tokens);
+    this.facts.text.addJson(bytes, start, end, this.blocks, tokens);
     this.pass(text);
   }
 
   /** Hosts may leave out the start of an answer, and may repeat it. */
   ensureStarted(): void {
-    if (!this.started) this.start(null, this.reportedUsage);
+    if (!this.started) this.start(null, this.facts.usage);
   }
 
   start(id: string | null, usage: Usage | null): void {
     this.calls += 1;
-    this.reportedUsage = usage;
+    this.facts.usage = usage;
     if (this.started) return;
     this.started = true;
     this.writer.start(id, usage);
@@ -97,8 +93,8 @@ export class AnswerPolicy implements AnswerEvents {
     this.ensureStarted();
     const isCall = block.kind === "tool_call";
     if (isCall) {
-      this.tokenSeen = true;
-      this.text.add(block.name, ALONE);
+      this.facts.tokenSeen = true;
+      this.facts.text.add(block.name, ALONE);
     }
     this.blocks += 1;
     if (this.blocks > MAX_PARTS) throw new TooManyParts();
@@ -114,9 +110,9 @@ export class AnswerPolicy implements AnswerEvents {
   delta(text: string, logprobs?: readonly unknown[]): void {
     this.calls += 1;
     this.lastDelta = logprobs === undefined ? text : null;
-    this.tokenSeen = true;
+    this.facts.tokenSeen = true;
     this.lacksArguments = false;
-    this.text.add(text, this.blocks);
+    this.facts.text.add(text, this.blocks);
     this.pass(text, logprobs);
   }
 
@@ -127,7 +123,7 @@ export class AnswerPolicy implements AnswerEvents {
 
   close(seal: Seal | null): void {
     this.calls += 1;
-    if (seal !== null) this.tokenSeen = true;
+    if (seal !== null) this.facts.tokenSeen = true;
     // Anthropic streams no argument as none; OpenAI's clients parse the arguments as JSON.
     if (this.lacksArguments) this.pass("{}");
     if (this.isWithheld || this.isSummary) return;
@@ -138,15 +134,15 @@ export class AnswerPolicy implements AnswerEvents {
 
   usage(usage: Usage): void {
     this.calls += 1;
-    this.reportedUsage = usage;
-    if (usage.output > 0) this.text.report();
+    this.facts.usage = usage;
+    if (usage.output > 0) this.facts.text.report();
     this.writer.usage(usage);
   }
 
   stop(reason: StopReason, sequence: string | null): void {
     this.calls += 1;
-    this.isFiltered = reason === "filter";
-    this.stoppedShort = this.isFiltered || reason === "length";
+    this.facts.isFiltered = reason === "filter";
+    this.facts.stoppedShort = this.facts.isFiltered || reason === "length";
     if (this.hasSummary) this.writer.close(null);
     const found = this.cutter?.found ?? null;
     if (found === null) this.writer.stop(reason, sequence);

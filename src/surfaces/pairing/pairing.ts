@@ -1,5 +1,4 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import type { AnswerText } from "../../tokens/answer-text.ts";
 import type { ErrorObject, Refusal } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import { SOLE_TEXT, type TextEvents } from "../events/sole-text.ts";
@@ -7,10 +6,9 @@ import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";
 import { textOf } from "../json/bytes.ts";
 import { exactly } from "../json/exact-json.ts";
 import { asObject, type Json, parseObject } from "../json/json.ts";
-import { withCacheMarks } from "../messages/cache-marks.ts";
 import { olderVersion } from "../messages/version.ts";
 import { accountReference } from "../request/account-references.ts";
-import { withBreakpoint } from "../request/breakpoint.ts";
+import { withBreakpoint, withCacheMarks } from "../request/own-marks.ts";
 import { sizeWritten } from "../request.ts";
 import type {
   AnswerMetadata,
@@ -21,10 +19,9 @@ import type {
   Pairing,
   ReadReply,
   StreamJudge,
-  Usage,
   WholeJudge,
 } from "../surface.ts";
-import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-reader.ts";
+import { type AnswerReader, isFault, type ReadOutcome } from "../vocabulary/answer-events.ts";
 import { type AnswerWriter, CollectedAnswer } from "../vocabulary/answer-writer.ts";
 import { adaptMarks, markStyle, nearestRetention } from "../vocabulary/cache-marks.ts";
 import type { Conversation } from "../vocabulary/conversation.ts";
@@ -130,29 +127,9 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
   ) {
     super();
     const language = LANGUAGES[host];
-    this.policy = new AnswerPolicy(writer, request, language);
+    this.policy = new AnswerPolicy(writer, request, language, this);
     this.reader = language.openReader(this.policy, hostFamily, request);
     this.texts = language.texts;
-  }
-
-  get tokenSeen(): boolean {
-    return this.policy.tokenSeen;
-  }
-
-  get stoppedShort(): boolean {
-    return this.policy.stoppedShort;
-  }
-
-  protected get isFiltered(): boolean {
-    return this.policy.isFiltered;
-  }
-
-  get text(): AnswerText {
-    return this.policy.text;
-  }
-
-  get usage(): Usage | null {
-    return this.policy.reportedUsage;
   }
 
   last(bill: Billed): Uint8Array {

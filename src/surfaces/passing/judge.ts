@@ -1,4 +1,4 @@
-import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
+import { ALONE } from "../../tokens/answer-text.ts";
 import type { ErrorObject } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import type { FoundText } from "../events/event-template.ts";
@@ -9,7 +9,7 @@ import { bytesOf, copyInto, NO_BYTES, replaceSpan, textOf } from "../json/bytes.
 import { Edits } from "../json/edits.ts";
 import { type Json, parseObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
-import type { Billed, ReadReply, Usage, WholeJudge, Writers } from "../surface.ts";
+import type { Billed, ReadReply, WholeJudge, Writers } from "../surface.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
 
 /**
@@ -18,10 +18,6 @@ import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
  * says what an event means.
  */
 export abstract class PassingJudge extends EventJudge implements WholeJudge {
-  tokenSeen = false;
-  usage: Usage | null = null;
-  stoppedShort = false;
-  protected isFiltered = false;
   /** What the client is sent last of all. */
   protected endMark = NO_BYTES;
   protected abstract readonly writeUsage: WriteUsage;
@@ -33,7 +29,6 @@ export abstract class PassingJudge extends EventJudge implements WholeJudge {
   protected readonly cursor = CURSOR;
   /** The model's name for the client, as JSON. */
   protected modelJson: Uint8Array;
-  readonly text = new AnswerText();
   readonly writers?: Writers | undefined;
   /** The event that may be the last with a usage, and what came behind it. */
   private tail: Uint8Array | null = null;

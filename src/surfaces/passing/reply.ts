@@ -1,9 +1,9 @@
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { isDeclined } from "../declined.ts";
 import { NO_OBJECT } from "../host-error.ts";
 import { textOf } from "../json/bytes.ts";
 import { type Json, type MutableJson, parseObject } from "../json/json.ts";
 import type { AnswerMetadata, HostError, Pairing, Usage, Writers } from "../surface.ts";
+import { isDeclined } from "../usage.ts";
 import { billedJson, type WriteUsage } from "./billed.ts";
 
 export const parseReply = (body: Uint8Array): Record<string, unknown> | null =>

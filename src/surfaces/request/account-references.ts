@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { asObject, isPresent, type Json } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
-import { inlineTools } from "./inline-tools.ts";
+import { inlineTools } from "./own-tools.ts";
 
 /**
  * Refuses what stands for something that a host keeps in the operator's account: a file, a container, a prompt,

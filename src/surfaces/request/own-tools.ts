@@ -1,9 +1,8 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { invalid, type Refusal } from "../../units/errors/refusal.ts";
-import { asObject } from "../json/json.ts";
+import { asObject, type Json } from "../json/json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 import type { BodyChanges } from "./body-changes.ts";
-import { inlineTools } from "./inline-tools.ts";
 
 /**
  * Tools that hosts run themselves and charge for by the call, the session or the image, next to the tokens:
@@ -78,4 +77,29 @@ function hasFee(tool: unknown): boolean {
   return (
     FEE_TOOLS.test(type) || (typeof environmentType === "string" && environmentType.startsWith("container"))
   );
+}
+
+/**
+ * Tools that a request of Messages defines in the middle of its conversation, with their paths (Anthropic,
+ * `tool_addition` with a `tool_definition`): what holds for `tools` holds for them.
+ */
+export function inlineTools({ messages }: Json): readonly InlineTool[] {
+  const found: InlineTool[] = [];
+  if (!Array.isArray(messages)) return found;
+  for (const [at, value] of messages.entries()) {
+    const message = asObject(value);
+    if (message?.role !== "system" || !Array.isArray(message.content)) continue;
+    for (const [number, block] of message.content.entries()) {
+      const { type, tool } = asObject(block) ?? {};
+      const definition = type === "tool_addition" ? asObject(asObject(tool)?.definition) : null;
+      if (definition !== null)
+        found.push({ path: `messages[${at}].content[${number}].tool.definition`, tool: definition });
+    }
+  }
+  return found;
+}
+
+interface InlineTool {
+  readonly path: string;
+  readonly tool: Json;
 }

@@ -3,7 +3,7 @@ import { walkPrompt } from "../../tokens/media.ts";
 import { containsOne } from "../json/bytes.ts";
 import { asObject, type Json } from "../json/json.ts";
 import type { PromptSize } from "../surface.ts";
-import { toolLists } from "../vocabulary/tool-names.ts";
+import { toolLists } from "../vocabulary/tools.ts";
 
 /**
  * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens
@@ -11,31 +11,20 @@ import { toolLists } from "../vocabulary/tool-names.ts";
  * of its own. Embedded files have no bound until they are read.
  */
 export function sizePrompt(bytes: number, { json, outline, searched }: SearchedJson): PromptSize {
-  const unseen = isServedMore(outline);
-  if (!containsOne(searched, MEDIA_MARKS)) {
-    return {
-      promptBound: bytes,
-      promptEstimate: estimatePrompt(bytes),
-      promptTextEstimate: estimatePrompt(bytes),
-      mediaTokens: 0,
-      promptHasFiles: false,
-      promptWithoutAudio: null,
-      promptUnseen: unseen,
-    };
-  }
-  const all = { characters: 0, tokens: 0, mediaTokens: 0, hasFiles: false, unseen };
+  const all = { characters: 0, tokens: 0, mediaTokens: 0, hasFiles: false, unseen: isServedMore(outline) };
   let audioTokens: number | null = null;
-  walkPrompt(json, {
-    text() {},
-    media({ characters, tokens, files, unseen, audio }) {
-      all.characters += characters;
-      all.tokens += tokens;
-      if (files.length === 0) all.mediaTokens += tokens;
-      else all.hasFiles = true;
-      all.unseen ||= unseen;
-      if (audio) audioTokens = (audioTokens ?? 0) + tokens;
-    },
-  });
+  if (containsOne(searched, MEDIA_MARKS))
+    walkPrompt(json, {
+      text() {},
+      media({ characters, tokens, files, unseen, audio }) {
+        all.characters += characters;
+        all.tokens += tokens;
+        if (files.length === 0) all.mediaTokens += tokens;
+        else all.hasFiles = true;
+        all.unseen ||= unseen;
+        if (audio) audioTokens = (audioTokens ?? 0) + tokens;
+      },
+    });
   const textBytes = Math.max(0, bytes - all.characters);
   const textEstimate = estimatePrompt(textBytes);
   const estimate = textEstimate + all.tokens;

@@ -1,5 +1,6 @@
 import { withoutByteOrderMark } from "../../units/byte-order-mark.ts";
 import { textOf } from "../json/bytes.ts";
+import { parseJson } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
 import { isSpelt, OPEN_BRACKET, QUOTE, skipSpace, skipString } from "../json/json-scan.ts";
 import type { GenerationRequest } from "../surface.ts";
@@ -35,9 +36,5 @@ export type Subject = Pick<GenerationRequest, "model" | "stream">;
 /** Empty where the value is no text, or breaks off. */
 function textAt(body: Uint8Array, start: number): string {
   if (body[start] !== QUOTE) return "";
-  try {
-    return JSON.parse(textOf(body, start, skipString(body, start, body.length)));
-  } catch {
-    return "";
-  }
+  return (parseJson(textOf(body, start, skipString(body, start, body.length))) as string | undefined) ?? "";
 }

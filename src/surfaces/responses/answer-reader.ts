@@ -3,8 +3,7 @@ import { ENDED_EARLY, errorOf, fault, NO_EVENT, untypedError } from "../host-err
 import { asObject, asText, type Json, parseObject } from "../json/json.ts";
 import type { HostError } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
-import type { AnswerReader } from "../vocabulary/answer-reader.ts";
+import type { AnswerEvents, AnswerReader, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { BlockQueue } from "../vocabulary/block-queue.ts";
 import { readCitation } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";

@@ -15,7 +15,7 @@ import { citationOf } from "../vocabulary/citations.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { NO_PARAMETERS } from "../vocabulary/members.ts";
 import { sealText } from "../vocabulary/seal.ts";
-import { callName, type NamedTool, offeredTools } from "../vocabulary/tool-names.ts";
+import { callName, type NamedTool, offeredTools } from "../vocabulary/tools.ts";
 import { asksForSummary, summaryMark } from "./compaction.ts";
 import { wantsEncrypted } from "./request-reader.ts";
 

@@ -1,6 +1,6 @@
 import { invalid, type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { contains, NO_BYTES, textOf } from "../json/bytes.ts";
-import { asObject } from "../json/json.ts";
+import { asObject, parseJson } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
 import { visitMembers } from "../request.ts";
 import { sizeOf } from "./conversation-memory.ts";
@@ -112,11 +112,7 @@ const isCall = (item: Record<string, unknown> | null): boolean =>
   typeof item?.type === "string" && item.type.endsWith("_call");
 
 function parseItems(items: Uint8Array): readonly unknown[] {
-  try {
-    return JSON.parse(`[${textOf(items, 0, items.length)}]`);
-  } catch {
-    return [];
-  }
+  return (parseJson(`[${textOf(items, 0, items.length)}]`) as readonly unknown[] | undefined) ?? [];
 }
 
 /** Members that concern the connection, and the input. */
@@ -185,12 +181,8 @@ const MAX_SHORT = 1_024;
 
 function textIn(value: Uint8Array | undefined): string | null {
   if (value === undefined || value.length > MAX_SHORT) return null;
-  try {
-    const text: unknown = JSON.parse(textOf(value, 0, value.length));
-    return typeof text === "string" ? text : null;
-  } catch {
-    return null;
-  }
+  const text = parseJson(textOf(value, 0, value.length));
+  return typeof text === "string" ? text : null;
 }
 
 const BRACKET = 0x5b;

@@ -18,7 +18,7 @@ import { NO_PARAMETERS, OPENAI_MEMBERS, refuseContent, textPart } from "../vocab
 import type { ObjectReader } from "../vocabulary/object-reader.ts";
 import { readSeal } from "../vocabulary/seal.ts";
 import { fileSource, sourceOf } from "../vocabulary/sources.ts";
-import { flatName, toolLists } from "../vocabulary/tool-names.ts";
+import { flatName, toolLists } from "../vocabulary/tools.ts";
 import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 import { asksForSummary, readSummary, SUMMARY_REQUEST, TRIGGER } from "./compaction.ts";
 

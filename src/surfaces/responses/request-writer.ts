@@ -15,8 +15,7 @@ import type {
   UserPart,
 } from "../vocabulary/conversation.ts";
 import { writeSchema } from "../vocabulary/members.ts";
-import { effortFor } from "../vocabulary/reasoning.ts";
-import { samplingFor } from "../vocabulary/sampling.ts";
+import { effortFor, samplingFor } from "../vocabulary/reasoning.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
 import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../vocabulary/stop-cutter.ts";

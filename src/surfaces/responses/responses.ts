@@ -3,7 +3,7 @@ import { COMMENT } from "../events/sse.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { addText, replyReader } from "../passing/reply.ts";
-import { withOwnBreakpoint } from "../request/breakpoint.ts";
+import { withOwnBreakpoint } from "../request/own-marks.ts";
 import { withoutAddedOwnTools } from "../request/own-tools.ts";
 import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";

@@ -19,7 +19,7 @@ export const GATEWAY_MUTANTS: readonly Mutant[] = [
       "const isFree = false && ",
     ],
   }),
-  ...mutantsOf("src/surfaces/declined.ts", {
+  ...mutantsOf("src/surfaces/usage.ts", {
     "an answer that ends at a filter was declined": ["isFiltered && !isWritten", "isFiltered && isWritten"],
   }),
   ...mutantsOf("src/surfaces/chat/answer-writer.ts", {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { withCacheMarks } from "../../../src/surfaces/messages/cache-marks.ts";
+import { withCacheMarks } from "../../../src/surfaces/request/own-marks.ts";
 
 const MARK = { cache_control: { type: "ephemeral" } };
 const text = (words: string, mark: object = {}) => ({ type: "text", text: words, ...mark });

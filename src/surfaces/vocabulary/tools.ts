@@ -1,4 +1,5 @@
-import { asObject, type Json } from "../json/json.ts";
+import { asObject, asText, type Json, parseObject } from "../json/json.ts";
+import type { CustomTool } from "./conversation.ts";
 
 /**
  * Tools of Responses may live in a namespace, as Codex's do; the other languages have one flat list. There a
@@ -87,4 +88,30 @@ function sumOf(text: string): string {
   let sum = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
   return (sum >>> 0).toString(16).padStart(SUM_LENGTH, "0");
+}
+
+/**
+ * A freeform tool where a host only calls functions: a function whose one argument is the text. The description
+ * gives the model the grammar, if there is one, which no host then enforces.
+ */
+export const INPUT_SCHEMA = {
+  type: "object",
+  properties: { input: { type: "string", description: "The tool's whole input, as plain text." } },
+  required: ["input"],
+  additionalProperties: false,
+} as const;
+
+export function wrappedDescription({ description, format }: CustomTool): string {
+  const text = description ?? "";
+  if (format?.type !== "grammar") return text;
+  return `${text}\n\nThe input must follow this ${asText(format.syntax)} grammar:\n${asText(format.definition)}`;
+}
+
+export const wrappedInput = (input: string): string => JSON.stringify({ input });
+
+/** The text in a call's arguments; the arguments themselves where the model did not keep to the schema. */
+export function unwrappedInput(argumentsText: string): string {
+  const given = parseObject(argumentsText);
+  if (typeof given?.input === "string") return given.input;
+  return given !== null && Object.keys(given).length === 0 ? "" : argumentsText;
 }
