@@ -37,6 +37,15 @@ export interface About {
   readonly alsoAs?: readonly MediaType[];
 }
 
+/** Endpoints that have these members in common, each where it has no such member itself. */
+export const endpointsWith = <const Common extends Partial<About>, const Rows extends Record<string, object>>(
+  common: Common,
+  rows: Rows,
+) =>
+  Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, { ...common, ...row }])) as unknown as {
+    readonly [Name in keyof Rows]: Omit<Common, keyof Rows[Name]> & Rows[Name];
+  };
+
 /** What an operator may turn on, by the setting. */
 export type Feature = "payments" | "payments.stripe" | "receipts.sign";
 

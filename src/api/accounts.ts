@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MAX_EMAIL } from "../customers/accounts/email.ts";
-import type { About } from "./about.ts";
-import { answerOf, namedAnswer, orNone, time } from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 import { fieldsOf, text } from "./fields.ts";
 
 export const email = text(MAX_EMAIL, "an email address");
@@ -30,72 +30,64 @@ const SignatureFields = fieldsOf(signedMembers);
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),
-  wallet: Type.Optional(
-    Type.String({ description: "an address, or eip155:<chain>:<address> for a contract" }),
-  ),
+  wallet: Type.Optional(t.string("an address, or eip155:<chain>:<address> for a contract")),
 };
 
-const SessionAnswer = namedAnswer("Session", {
-  session: Type.String({ description: "or-sess-…, an owner's credential, shown this once" }),
-  expires_at: time,
+const SessionAnswer = t.namedAnswer("Session", {
+  session: t.string("or-sess-…, an owner's credential, shown this once"),
+  expires_at: t.time,
   account_id: Type.String(),
 });
 export type SessionAnswer = Static<typeof SessionAnswer>;
 
 /** Whom a mailed link signs in. */
-const LinkAnswer = answerOf({
-  email: Type.String({ description: "masked: k***@example.com" }),
-  claimed_balance_id: orNone(
-    Type.String({ description: "the balance that using the link takes into the account" }),
-  ),
-  expires_at: time,
+const LinkAnswer = t.answerOf({
+  email: t.string("masked: k***@example.com"),
+  claimed_balance_id: t.orNone(t.string("the balance that using the link takes into the account")),
+  expires_at: t.time,
 });
 export type LinkAnswer = Static<typeof LinkAnswer>;
 
-const WalletMessage = answerOf({ message: Type.String() });
+const WalletMessage = t.answerOf({ message: Type.String() });
 export type WalletMessage = Static<typeof WalletMessage>;
 
 const COOKIE = "The gateway's own pages get the session as a cookie as well.";
 
-export const ACCOUNTS = {
-  mail: {
-    summary: "Mails a sign-in link",
-    details:
-      "The answer is the same whether or not the address has an account. While five links to a mailbox are still valid, no further one is sent.",
-    who: [],
-    body: EmailFields,
-    answers: {
-      202: answerOf({ expires_in: Type.Integer({ description: "how many seconds the link works" }) }),
+export const ACCOUNTS = endpointsWith(
+  { who: [] },
+  {
+    mail: {
+      summary: "Mails a sign-in link",
+      details:
+        "The answer is the same whether or not the address has an account. While five links to a mailbox are still valid, no further one is sent.",
+      body: EmailFields,
+      answers: {
+        202: t.answerOf({ expires_in: t.integer("how many seconds the link works") }),
+      },
+    },
+    preview: {
+      summary: "Shows whom a mailed link signs in, and uses nothing up",
+      details: "For pages that ask before they sign somebody in.",
+      body: LinkFields,
+      answers: { 200: LinkAnswer },
+    },
+    verifyLink: {
+      summary: "Signs in with a mailed link, which works once",
+      details: `The token follows #signin= in the link. A first sign-in makes a balance of the account's own. A link that was mailed for a claim takes the claimed balance into the account besides; any other does nothing more. ${COOKIE}`,
+      body: LinkFields,
+      answers: { 200: SessionAnswer },
+    },
+    message: {
+      summary: "Creates the message that a wallet signs to sign in or to claim a balance",
+      details: "The message follows EIP-4361. It works once, within ten minutes, and only unchanged.",
+      body: WalletFields,
+      answers: { 200: WalletMessage },
+    },
+    verifySignature: {
+      summary: "Signs in with a signed message",
+      details: COOKIE,
+      body: SignatureFields,
+      answers: { 200: SessionAnswer },
     },
   },
-  preview: {
-    summary: "Shows whom a mailed link signs in, and uses nothing up",
-    details: "For pages that ask before they sign somebody in.",
-    who: [],
-    body: LinkFields,
-    answers: {
-      200: LinkAnswer,
-    },
-  },
-  verifyLink: {
-    summary: "Signs in with a mailed link, which works once",
-    details: `The token follows #signin= in the link. A first sign-in makes a balance of the account's own. A link that was mailed for a claim takes the claimed balance into the account besides; any other does nothing more. ${COOKIE}`,
-    who: [],
-    body: LinkFields,
-    answers: { 200: SessionAnswer },
-  },
-  message: {
-    summary: "Creates the message that a wallet signs to sign in or to claim a balance",
-    details: "The message follows EIP-4361. It works once, within ten minutes, and only unchanged.",
-    who: [],
-    body: WalletFields,
-    answers: { 200: WalletMessage },
-  },
-  verifySignature: {
-    summary: "Signs in with a signed message",
-    details: COOKIE,
-    who: [],
-    body: SignatureFields,
-    answers: { 200: SessionAnswer },
-  },
-} as const satisfies Record<string, About>;
+) satisfies Record<string, About>;

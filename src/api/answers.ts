@@ -19,10 +19,18 @@ export const answerOf = <T extends TProperties>(members: T): TObject<T> =>
 export const namedAnswer = <T extends TProperties>($id: string, members: T): TObject<T> =>
   Type.Object(members, { additionalProperties: false, $id });
 
+/** Members that a description explains. */
+export const string = (description: string) => Type.String({ description });
+export const boolean = (description: string) => Type.Boolean({ description });
+export const number = (description: string, bounds: { minimum?: number } = {}) =>
+  Type.Number({ ...bounds, description });
+export const integer = (description: string, bounds: { minimum?: number } = {}) =>
+  Type.Integer({ ...bounds, description });
+
 export const orNone = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 export const time = Type.String({ format: "date-time" });
-export const amountUsd = Type.Number({ description: "USD, at most 9 decimals" });
+export const amountUsd = number("USD, at most 9 decimals");
 /** Sums that may exceed what a JSON number holds exactly. */
 export const nanoText = Type.String({ pattern: "^-?\\d+$", description: "nano-dollars, as text" });
 export const count = Type.Integer({ minimum: 0 });
@@ -74,22 +82,20 @@ export const unlessNamed = <T extends TSchema>(
 /** The query of such a list. */
 export const pageQuery = (fallback: number, max: number) => ({
   limit: unlessNamed(fallback, Type.Integer({ minimum: 1, maximum: max, description: "rows per page" })),
-  before: Type.String({ description: "the last id of the previous page" }),
+  before: string("the last id of the previous page"),
 });
 
 export const ErrorAnswer = namedAnswer("Error", {
   error: answerOf({
-    message: Type.String({
-      description: "for people; ends with the URL of the code in the errors reference",
-    }),
+    message: string("for people; ends with the URL of the code in the errors reference"),
     type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
     code: oneOf(ERROR_CODES),
-    param: orNone(Type.String({ description: "the field at fault" })),
+    param: orNone(string("the field at fault")),
     details: Type.Optional(
       Type.Object({}, { description: "for Anthropic's clients: why `thread` is refused" }),
     ),
   }),
   type: Type.Optional(Type.Literal("error", { description: "on /v1/messages only" })),
-  request_id: Type.Optional(Type.String({ description: "on /v1/messages only" })),
+  request_id: Type.Optional(string("on /v1/messages only")),
 });
 export type ErrorAnswer = Static<typeof ErrorAnswer>;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TAG_NAME } from "../customers/keys/tags.ts";
-import type { About } from "./about.ts";
-import { amountUsd, answerOf, heldAt, listOf, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 import { choice, fieldsOf, usd } from "./fields.ts";
 import { MAX_BUDGET_NAME } from "./keys.ts";
 
@@ -19,23 +19,22 @@ const NewBudget = fieldsOf({ name, cap_usd: usd, window, per: Type.Optional(per)
 const ChangedBudget = fieldsOf({ cap_usd: Type.Optional(usd), window: Type.Optional(window) });
 export type ChangedBudget = Static<typeof ChangedBudget>;
 
-const BudgetAnswer = namedAnswer("Budget", {
+const BudgetAnswer = t.namedAnswer("Budget", {
   id: Type.String(),
   name: Type.String(),
-  cap_usd: amountUsd,
-  window: oneOf(BUDGET_WINDOWS),
-  used_usd: amountUsd,
-  held_usd: amountUsd,
-  held_at: heldAt,
-  resets_at: orNone(time),
-  per: orNone(
-    Type.String({
-      description:
-        "`tag:` and the name of a tag of which each value has the cap for itself; what is used and held is that of all values. Null: all requests share the cap",
-    }),
+  cap_usd: t.amountUsd,
+  window: t.oneOf(BUDGET_WINDOWS),
+  used_usd: t.amountUsd,
+  held_usd: t.amountUsd,
+  held_at: t.heldAt,
+  resets_at: t.orNone(t.time),
+  per: t.orNone(
+    t.string(
+      "`tag:` and the name of a tag of which each value has the cap for itself; what is used and held is that of all values. Null: all requests share the cap",
+    ),
   ),
   values: Type.Optional(
-    several(answerOf({ value: Type.String(), used_usd: amountUsd }), {
+    t.several(t.answerOf({ value: Type.String(), used_usd: t.amountUsd }), {
       description:
         "of a budget that caps each value of a tag, where it is shown alone: those that spent most in its window, at most 50, by the newest 50,000 receipts; or the one that was asked for",
     }),
@@ -44,46 +43,41 @@ const BudgetAnswer = namedAnswer("Budget", {
 export type BudgetAnswer = Static<typeof BudgetAnswer>;
 export type BudgetWindow = BudgetAnswer["window"];
 
-const owned = { who: ["owner"], act: "see or change budgets" } as const;
-
-export const BUDGETS = {
-  list: { summary: "Lists the budgets of a balance", ...owned, answers: { 200: listOf(BudgetAnswer) } },
-  create: {
-    summary: "Creates a named spending cap",
-    ...owned,
-    body: NewBudget,
-    answers: { 201: BudgetAnswer },
-  },
-  show: {
-    summary: "Shows a budget",
-    ...owned,
-    query: {
-      value: Type.String({
-        description: "the value of the budget's tag to show, in place of those that spent most",
-      }),
+export const BUDGETS = endpointsWith(
+  { who: ["owner"], act: "see or change budgets" },
+  {
+    list: { summary: "Lists the budgets of a balance", answers: { 200: t.listOf(BudgetAnswer) } },
+    create: {
+      summary: "Creates a named spending cap",
+      body: NewBudget,
+      answers: { 201: BudgetAnswer },
     },
-    answers: { 200: BudgetAnswer },
+    show: {
+      summary: "Shows a budget",
+      query: {
+        value: t.string("the value of the budget's tag to show, in place of those that spent most"),
+      },
+      answers: { 200: BudgetAnswer },
+    },
+    change: {
+      summary: "Changes a budget's cap or window",
+      body: ChangedBudget,
+      answers: { 200: BudgetAnswer },
+    },
+    listForOperator: {
+      summary: "Lists the budgets of any balance",
+      who: ["admin"],
+      answers: { 200: t.listOf(BudgetAnswer) },
+    },
+    changeForOperator: {
+      summary: "Changes the cap or window of any balance's budget",
+      who: ["admin"],
+      body: ChangedBudget,
+      answers: { 200: BudgetAnswer },
+    },
+    drop: {
+      summary: "Deletes a budget that no key draws from",
+      answers: { 200: t.answerOf({ name: Type.String(), deleted: Type.Literal(true) }) },
+    },
   },
-  change: {
-    summary: "Changes a budget's cap or window",
-    ...owned,
-    body: ChangedBudget,
-    answers: { 200: BudgetAnswer },
-  },
-  listForOperator: {
-    summary: "Lists the budgets of any balance",
-    who: ["admin"],
-    answers: { 200: listOf(BudgetAnswer) },
-  },
-  changeForOperator: {
-    summary: "Changes the cap or window of any balance's budget",
-    who: ["admin"],
-    body: ChangedBudget,
-    answers: { 200: BudgetAnswer },
-  },
-  drop: {
-    summary: "Deletes a budget that no key draws from",
-    ...owned,
-    answers: { 200: answerOf({ name: Type.String(), deleted: Type.Literal(true) }) },
-  },
-} as const satisfies Record<string, About>;
+) satisfies Record<string, About>;

@@ -1,27 +1,27 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
 import type { About } from "./about.ts";
-import { answerOf, count, namedAnswer, oneOf, orNone, several, texts } from "./answers.ts";
+import * as t from "./answers.ts";
 
-const kept = (how: string) => Type.Optional(Type.Number({ description: `for what is cached for ${how}` }));
+const kept = (how: string) => Type.Optional(t.number(`for what is cached for ${how}`));
 
 const RATES = {
   input: Type.Number(),
-  audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
+  audio_input: Type.Optional(t.number("for audio in a prompt, if it differs")),
   output: Type.Number(),
-  audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
+  audio_output: Type.Optional(t.number("for audio in an answer, if it differs")),
   cache_read: Type.Number(),
-  cache_write: Type.Number({ description: "for what is cached as long as the host caches it by default" }),
+  cache_write: t.number("for what is cached as long as the host caches it by default"),
   cache_write_5m: kept("five minutes"),
   cache_write_30m: kept("half an hour"),
   cache_write_1h: kept("an hour"),
   cache_write_12h: kept("twelve hours"),
 };
 
-export const PriceAnswer = namedAnswer("Price", {
+export const PriceAnswer = t.namedAnswer("Price", {
   ...RATES,
   above: Type.Optional(
-    several(answerOf({ prompt: count, ...RATES }), {
+    t.several(t.answerOf({ prompt: t.count, ...RATES }), {
       description:
         "the rates of a whole request whose prompt has more than `prompt` tokens, those of the cache among them",
     }),
@@ -29,33 +29,31 @@ export const PriceAnswer = namedAnswer("Price", {
 });
 export type PriceAnswer = Static<typeof PriceAnswer>;
 
-export const ChargedRates = namedAnswer("ChargedRates", {
+export const ChargedRates = t.namedAnswer("ChargedRates", {
   ...RATES,
-  version: Type.Optional(
-    Type.String({ description: "names all prices that were in force: all receipts of one have the same" }),
-  ),
+  version: Type.Optional(t.string("names all prices that were in force: all receipts of one have the same")),
   above_prompt: Type.Optional(
-    Type.Integer({ minimum: 1, description: "they are the rates of prompts with more tokens than this" }),
+    t.integer("they are the rates of prompts with more tokens than this", { minimum: 1 }),
   ),
 });
 
-const EntryAnswer = namedAnswer("CatalogEntry", {
-  id: Type.String({ description: "<author>/<name>" }),
+const EntryAnswer = t.namedAnswer("CatalogEntry", {
+  id: t.string("<author>/<name>"),
   name: Type.String(),
-  context_length: count,
-  max_output_tokens: count,
-  price: orNone(PriceAnswer),
-  input_modalities: several(oneOf(MODALITIES)),
-  supported_parameters: texts,
-  surfaces: several(oneOf(SURFACE_NAMES)),
-  free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
-  available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
+  context_length: t.count,
+  max_output_tokens: t.count,
+  price: t.orNone(PriceAnswer),
+  input_modalities: t.several(t.oneOf(MODALITIES)),
+  supported_parameters: t.texts,
+  surfaces: t.several(t.oneOf(SURFACE_NAMES)),
+  free: t.boolean("whether the Open Tier serves it right now"),
+  available: t.boolean("whether a request for it would be sent to a host right now"),
 });
 export type EntryAnswer = Static<typeof EntryAnswer>;
 
 const perToken = Type.String({ pattern: "^\\d+(\\.\\d+)?$", description: "USD per token" });
 
-const ModelAnswer = namedAnswer("Model", {
+const ModelAnswer = t.namedAnswer("Model", {
   id: Type.String(),
   object: Type.Literal("model"),
   created: Type.Integer(),
@@ -63,10 +61,10 @@ const ModelAnswer = namedAnswer("Model", {
   type: Type.Literal("model"),
   display_name: Type.String(),
   created_at: Type.String({ format: "date-time" }),
-  context_length: count,
-  max_output_tokens: count,
-  max_input_tokens: count,
-  max_tokens: count,
+  context_length: t.count,
+  max_output_tokens: t.count,
+  max_input_tokens: t.count,
+  max_tokens: t.count,
   capabilities: Type.Null(),
   line: Type.Null(),
   lifecycle: Type.Literal("active"),
@@ -74,12 +72,12 @@ const ModelAnswer = namedAnswer("Model", {
   retires_at: Type.Null(),
   name: Type.String(),
   canonical_slug: Type.String(),
-  architecture: answerOf({
+  architecture: t.answerOf({
     modality: Type.String(),
-    input_modalities: texts,
-    output_modalities: texts,
+    input_modalities: t.texts,
+    output_modalities: t.texts,
   }),
-  pricing: answerOf({
+  pricing: t.answerOf({
     prompt: perToken,
     completion: perToken,
     input_cache_read: perToken,
@@ -87,9 +85,9 @@ const ModelAnswer = namedAnswer("Model", {
     input_cache_write_1h: Type.Optional(perToken),
     input_cache_write_12h: Type.Optional(perToken),
     overrides: Type.Optional(
-      several(
-        answerOf({
-          min_prompt_tokens: count,
+      t.several(
+        t.answerOf({
+          min_prompt_tokens: t.count,
           prompt: perToken,
           completion: perToken,
           input_cache_read: perToken,
@@ -101,16 +99,16 @@ const ModelAnswer = namedAnswer("Model", {
       ),
     ),
   }),
-  top_provider: answerOf({
-    context_length: count,
-    max_completion_tokens: count,
+  top_provider: t.answerOf({
+    context_length: t.count,
+    max_completion_tokens: t.count,
     is_moderated: Type.Literal(false),
   }),
   per_request_limits: Type.Null(),
-  supported_parameters: texts,
+  supported_parameters: t.texts,
   supported_voices: Type.Null(),
   default_parameters: Type.Null(),
-  links: answerOf({ details: Type.String() }),
+  links: t.answerOf({ details: Type.String() }),
 });
 export type ModelAnswer = Static<typeof ModelAnswer>;
 
@@ -127,13 +125,11 @@ export const CATALOG = {
       "At the prices that the key, or the balance, is charged, and without models for which the key's policy leaves no host.",
     ...SHOWN,
     answers: {
-      200: answerOf({
+      200: t.answerOf({
         object: Type.Literal("list"),
-        data: several(EntryAnswer),
-        price_list: orNone(
-          Type.String({ description: "the price list that they are of; null: the models' own prices" }),
-        ),
-        price_version: Type.String({ description: "what receipts at these prices have as `price.version`" }),
+        data: t.several(EntryAnswer),
+        price_list: t.orNone(t.string("the price list that they are of; null: the models' own prices")),
+        price_version: t.string("what receipts at these prices have as `price.version`"),
       }),
     },
   },
@@ -144,19 +140,19 @@ export const CATALOG = {
     ...LIKE_CLIENTS,
     query: {
       limit: Type.Integer({ minimum: 1, maximum: MAX_MODELS, description: "models per page" }),
-      after_id: Type.String({ description: "the `last_id` of the previous page" }),
-      offset: Type.Integer({ minimum: 0, description: "models to leave out at the beginning" }),
-      before_id: Type.String({ description: "the `first_id` of the next page, to go backwards" }),
+      after_id: t.string("the `last_id` of the previous page"),
+      offset: t.integer("models to leave out at the beginning", { minimum: 0 }),
+      before_id: t.string("the `first_id` of the next page, to go backwards"),
     },
     answers: {
-      200: answerOf({
+      200: t.answerOf({
         object: Type.Literal("list"),
-        data: several(ModelAnswer),
+        data: t.several(ModelAnswer),
         has_more: Type.Boolean(),
-        first_id: orNone(Type.String()),
-        last_id: orNone(Type.String()),
-        links: answerOf({ next: orNone(Type.String()) }),
-        total_count: count,
+        first_id: t.orNone(Type.String()),
+        last_id: t.orNone(Type.String()),
+        links: t.answerOf({ next: t.orNone(Type.String()) }),
+        total_count: t.count,
       }),
     },
   },

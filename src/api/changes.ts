@@ -1,34 +1,28 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AUTHOR_KINDS, CHANGE_ACTIONS } from "../units/change-actions.ts";
 import type { About } from "./about.ts";
-import { answerOf, namedAnswer, oneOf, orNone, pageOf, pageQuery, time } from "./answers.ts";
+import * as t from "./answers.ts";
 
 const fields = Type.Unsafe<Readonly<Record<string, unknown>>>(
   Type.Object({}, { additionalProperties: true, description: "the fields that differ; never a secret" }),
 );
 
-const ChangeAnswer = namedAnswer("Change", {
+const ChangeAnswer = t.namedAnswer("Change", {
   id: Type.String(),
   object: Type.Literal("change"),
-  at: time,
-  by: answerOf({
-    kind: oneOf(AUTHOR_KINDS),
-    id: orNone(
-      Type.String({ description: "of the key, the account or the balance; of an operator, the name" }),
-    ),
-    name: orNone(
-      Type.String({ description: "the key's or the operator's; of an owner, which credential it was" }),
-    ),
+  at: t.time,
+  by: t.answerOf({
+    kind: t.oneOf(AUTHOR_KINDS),
+    id: t.orNone(t.string("of the key, the account or the balance; of an operator, the name")),
+    name: t.orNone(t.string("the key's or the operator's; of an owner, which credential it was")),
   }),
-  action: oneOf(CHANGE_ACTIONS),
-  subject: Type.String({ description: "the id or name of what was changed" }),
-  balance_id: orNone(Type.String()),
+  action: t.oneOf(CHANGE_ACTIONS),
+  subject: t.string("the id or name of what was changed"),
+  balance_id: t.orNone(Type.String()),
   before: fields,
   after: fields,
-  network: orNone(Type.String({ description: "where the request came from: an IPv4 /24 or an IPv6 /48" })),
-  request_id: orNone(
-    Type.String({ description: "the `x-gateway-receipt` of the request that made it; null for a signal" }),
-  ),
+  network: t.orNone(t.string("where the request came from: an IPv4 /24 or an IPv6 /48")),
+  request_id: t.orNone(t.string("the `x-gateway-receipt` of the request that made it; null for a signal")),
 });
 export type ChangeAnswer = Static<typeof ChangeAnswer>;
 
@@ -36,12 +30,12 @@ const DEFAULT_ROWS = 50;
 const MAX_ROWS = 200;
 
 const query = {
-  ...pageQuery(DEFAULT_ROWS, MAX_ROWS),
-  since: Type.String({ description: "only changes from this time on, in ISO 8601" }),
-  until: Type.String({ description: "only changes before this time, in ISO 8601" }),
-  by: Type.String({ description: "only changes by this key, account, balance or operator" }),
-  action: oneOf(CHANGE_ACTIONS, "only such changes"),
-  subject: Type.String({ description: "only changes of what has this id or name" }),
+  ...t.pageQuery(DEFAULT_ROWS, MAX_ROWS),
+  since: t.string("only changes from this time on, in ISO 8601"),
+  until: t.string("only changes before this time, in ISO 8601"),
+  by: t.string("only changes by this key, account, balance or operator"),
+  action: t.oneOf(CHANGE_ACTIONS, "only such changes"),
+  subject: t.string("only changes of what has this id or name"),
 };
 
 export const CHANGES = {
@@ -52,7 +46,7 @@ export const CHANGES = {
     who: ["owner"],
     act: "see the log of changes",
     query,
-    answers: { 200: pageOf(ChangeAnswer) },
+    answers: { 200: t.pageOf(ChangeAnswer) },
   },
   all: {
     summary: "Lists what operators, owners and keys changed, newest first",
@@ -61,8 +55,8 @@ export const CHANGES = {
     who: ["admin"],
     query: {
       ...query,
-      balance_id: Type.String({ description: "only changes on this balance" }),
+      balance_id: t.string("only changes on this balance"),
     },
-    answers: { 200: pageOf(ChangeAnswer) },
+    answers: { 200: t.pageOf(ChangeAnswer) },
   },
 } as const satisfies Record<string, About>;

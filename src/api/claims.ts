@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
-import { amountUsd, answerOf, listOf, namedAnswer, several, time } from "./answers.ts";
+import * as t from "./answers.ts";
 import { fieldsOf } from "./fields.ts";
 import { KeyAnswer } from "./keys.ts";
 
@@ -23,38 +23,36 @@ const ClaimFields = fieldsOf({
   ),
 });
 
-const ClaimAnswer = answerOf({
+const ClaimAnswer = t.answerOf({
   account_id: Type.String(),
   balance_id: Type.String(),
   ...identityMembers,
-  confirmed: Type.Boolean({ description: "false until the owner of the address confirms" }),
+  confirmed: t.boolean("false until the owner of the address confirms"),
 });
 export type ClaimAnswer = Static<typeof ClaimAnswer>;
 
-const WaitingClaim = namedAnswer("WaitingClaim", {
+const WaitingClaim = t.namedAnswer("WaitingClaim", {
   balance_id: Type.String(),
-  claimed_at: time,
-  expires_at: time,
-  balance_usd: amountUsd,
-  balance_created_at: time,
+  claimed_at: t.time,
+  expires_at: t.time,
+  balance_usd: t.amountUsd,
+  balance_created_at: t.time,
 });
 export type WaitingClaim = Static<typeof WaitingClaim>;
 
 /** What ends with a claim next to all that derives from it. */
 export const revokeKeysField = {
-  revoke_keys: Type.Optional(
-    Type.Boolean({ description: "true to end the other keys of the balance as well, or false" }),
-  ),
+  revoke_keys: Type.Optional(t.boolean("true to end the other keys of the balance as well, or false")),
 };
 export const UndoFields = fieldsOf(revokeKeysField);
 
 /** After a claim ended: the keys that still work. */
 export const liveKeysMembers = {
-  live_keys: several(KeyAnswer, { description: "the newest keys of the balance that still work" }),
-  has_more: Type.Boolean({ description: "true where more keys work than are listed" }),
+  live_keys: t.several(KeyAnswer, { description: "the newest keys of the balance that still work" }),
+  has_more: t.boolean("true where more keys work than are listed"),
 };
 
-const UndoneAnswer = answerOf({
+const UndoneAnswer = t.answerOf({
   balance_id: Type.String(),
   withdrawn: Type.Literal(true),
   ...liveKeysMembers,
@@ -82,7 +80,7 @@ export const CLAIMS = {
     details: "Anybody can claim a balance of theirs for any address: confirm only what you set up yourself.",
     who: ["session"],
     act: "review claims",
-    answers: { 200: listOf(WaitingClaim) },
+    answers: { 200: t.listOf(WaitingClaim) },
   },
   confirm: {
     summary: "Takes a claimed balance into the account",

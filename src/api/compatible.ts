@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
+import * as t from "./answers.ts";
 
 /**
  * What the gateway knows, in the shapes that programs made for OpenRouter and LiteLLM read: "Get current API
@@ -9,40 +9,37 @@ import { amountUsd, answerOf, count, namedAnswer, oneOf, orNone, several, time }
  */
 const none = Type.Literal(0);
 const no = Type.Literal(false);
-const rate = Type.Integer({ description: "-1 where there is no limit" });
+const rate = t.integer("-1 where there is no limit");
 
-const CurrentKey = namedAnswer("OpenRouterKey", {
-  data: answerOf({
-    label: Type.String({ description: "the key's name, or its first characters" }),
-    limit: orNone(
-      Type.Number({ description: "of the daily and the monthly cap the one with less left, in USD" }),
+const CurrentKey = t.namedAnswer("OpenRouterKey", {
+  data: t.answerOf({
+    label: t.string("the key's name, or its first characters"),
+    limit: t.orNone(t.number("of the daily and the monthly cap the one with less left, in USD")),
+    limit_reset: t.orNone(t.oneOf(["daily", "monthly"], "which of them it is")),
+    limit_remaining: t.orNone(t.amountUsd),
+    usage: t.number("in this UTC month, in USD: keys are not summed for longer"),
+    usage_daily: t.amountUsd,
+    usage_weekly: t.orNone(
+      t.number(
+        "since Monday, of the newest 50,000 requests, in USD; null while too many sums are being computed",
+      ),
     ),
-    limit_reset: orNone(oneOf(["daily", "monthly"], "which of them it is")),
-    limit_remaining: orNone(amountUsd),
-    usage: Type.Number({ description: "in this UTC month, in USD: keys are not summed for longer" }),
-    usage_daily: amountUsd,
-    usage_weekly: orNone(
-      Type.Number({
-        description:
-          "since Monday, of the newest 50,000 requests, in USD; null while too many sums are being computed",
-      }),
-    ),
-    usage_monthly: amountUsd,
+    usage_monthly: t.amountUsd,
     byok_usage: none,
     byok_usage_daily: none,
     byok_usage_weekly: none,
     byok_usage_monthly: none,
     include_byok_in_limit: no,
-    is_free_tier: Type.Boolean({ description: "whether the balance was never credited" }),
+    is_free_tier: t.boolean("whether the balance was never credited"),
     is_management_key: no,
     is_provisioning_key: no,
-    free_model_daily_requests: answerOf({ limit: count, used: count, remaining: count }),
-    creator_user_id: orNone(Type.String({ description: "the account" })),
+    free_model_daily_requests: t.answerOf({ limit: t.count, used: t.count, remaining: t.count }),
+    creator_user_id: t.orNone(t.string("the account")),
     organization_id: Type.Null(),
     workspace_id: Type.Null(),
-    allowed_data_regions: several(Type.Literal("global")),
-    expires_at: orNone(time),
-    rate_limit: answerOf({ requests: rate, interval: Type.Literal("1m"), note: Type.String() }),
+    allowed_data_regions: t.several(Type.Literal("global")),
+    expires_at: t.orNone(t.time),
+    rate_limit: t.answerOf({ requests: rate, interval: Type.Literal("1m"), note: Type.String() }),
   }),
 });
 
@@ -79,56 +76,54 @@ type Unknown<T> = Record<(typeof UNKNOWN_MEMBERS)[number], T>;
 export const unknowns = <T>(value: T) =>
   Object.fromEntries(UNKNOWN_MEMBERS.map((name) => [name, value])) as Unknown<T>;
 
-const GenerationAnswer = namedAnswer("OpenRouterGeneration", {
-  data: answerOf({
+const GenerationAnswer = t.namedAnswer("OpenRouterGeneration", {
+  data: t.answerOf({
     ...unknowns(Type.Null()),
-    id: Type.String({ description: "of the receipt" }),
+    id: t.string("of the receipt"),
     request_id: Type.String(),
-    created_at: time,
-    model: Type.String({ description: "the one that served, or that was asked for" }),
-    provider_name: orNone(Type.String({ description: "the host" })),
+    created_at: t.time,
+    model: t.string("the one that served, or that was asked for"),
+    provider_name: t.orNone(t.string("the host")),
     streamed: Type.Boolean(),
     cancelled: Type.Boolean(),
     is_byok: no,
     data_region: Type.Literal("global"),
     origin: Type.Literal(""),
-    total_cost: amountUsd,
-    usage: amountUsd,
-    latency: orNone(Type.Number({ description: "milliseconds to the first token" })),
-    generation_time: orNone(Type.Number({ description: "milliseconds to the end" })),
-    tokens_prompt: count,
-    tokens_completion: count,
-    native_tokens_prompt: count,
-    native_tokens_completion: count,
-    native_tokens_cached: count,
-    native_tokens_reasoning: count,
+    total_cost: t.amountUsd,
+    usage: t.amountUsd,
+    latency: t.orNone(t.number("milliseconds to the first token")),
+    generation_time: t.orNone(t.number("milliseconds to the end")),
+    tokens_prompt: t.count,
+    tokens_completion: t.count,
+    native_tokens_prompt: t.count,
+    native_tokens_completion: t.count,
+    native_tokens_cached: t.count,
+    native_tokens_reasoning: t.count,
   }),
 });
 
-const KeyInfoAnswer = namedAnswer("LiteLLMKey", {
-  key: Type.String({ description: "its id: LiteLLM gives a hash" }),
-  info: answerOf({
-    key_name: Type.String({ description: "its first characters" }),
-    key_alias: orNone(Type.String()),
-    spend: Type.Number({ description: "in the cap's present window, or this UTC month without one" }),
-    max_budget: orNone(
-      Type.Number({ description: "of the daily and the monthly cap the one with less left, in USD" }),
-    ),
-    budget_duration: orNone(oneOf(["1d", "1mo"])),
-    budget_reset_at: orNone(time),
-    expires: orNone(time),
-    models: several(Type.String(), { description: "that it may call; empty for all" }),
-    rpm_limit: orNone(count),
-    tpm_limit: orNone(count),
+const KeyInfoAnswer = t.namedAnswer("LiteLLMKey", {
+  key: t.string("its id: LiteLLM gives a hash"),
+  info: t.answerOf({
+    key_name: t.string("its first characters"),
+    key_alias: t.orNone(Type.String()),
+    spend: t.number("in the cap's present window, or this UTC month without one"),
+    max_budget: t.orNone(t.number("of the daily and the monthly cap the one with less left, in USD")),
+    budget_duration: t.orNone(t.oneOf(["1d", "1mo"])),
+    budget_reset_at: t.orNone(t.time),
+    expires: t.orNone(t.time),
+    models: t.several(Type.String(), { description: "that it may call; empty for all" }),
+    rpm_limit: t.orNone(t.count),
+    tpm_limit: t.orNone(t.count),
     max_parallel_requests: Type.Null(),
-    user_id: orNone(Type.String({ description: "the account" })),
+    user_id: t.orNone(t.string("the account")),
     team_id: Type.Null(),
-    blocked: Type.Boolean({ description: "whether the balance is suspended" }),
-    aliases: answerOf({}),
-    config: answerOf({}),
-    permissions: answerOf({}),
-    metadata: answerOf({}),
-    created_at: time,
+    blocked: t.boolean("whether the balance is suspended"),
+    aliases: t.answerOf({}),
+    config: t.answerOf({}),
+    permissions: t.answerOf({}),
+    metadata: t.answerOf({}),
+    created_at: t.time,
   }),
 });
 
@@ -145,14 +140,14 @@ export const COMPATIBLE = {
     details: "GET /v1/receipts/{id} says more.",
     who: ["key", "owner"],
     anyOrigin: true,
-    query: { id: Type.String({ description: "the answer's header x-gateway-receipt, or x-request-id" }) },
+    query: { id: t.string("the answer's header x-gateway-receipt, or x-request-id") },
     answers: { 200: GenerationAnswer },
   },
   keyInfo: {
     summary: "Shows the key that sends this, as LiteLLM does",
     who: ["key"],
     act: "be shown here",
-    query: { key: Type.String({ description: "the key itself or its id; others are not shown" }) },
+    query: { key: t.string("the key itself or its id; others are not shown") },
     answers: { 200: KeyInfoAnswer },
   },
 } as const satisfies Record<string, About>;

@@ -1,15 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, namedAnswer, orNone, pageOf, pageQuery, time } from "./answers.ts";
+import * as t from "./answers.ts";
 
-const members = { amount_usd: amountUsd, note: orNone(Type.String()), credited_at: time };
+const members = { amount_usd: t.amountUsd, note: t.orNone(Type.String()), credited_at: t.time };
 
-export const CreditAnswer = namedAnswer("Credit", members);
+export const CreditAnswer = t.namedAnswer("Credit", members);
 export type CreditAnswer = Static<typeof CreditAnswer>;
-export const OwnedCreditAnswer = answerOf({ ...members, idempotency_key: Type.String() });
+export const OwnedCreditAnswer = t.answerOf({ ...members, idempotency_key: Type.String() });
 
-const CreditTotals = namedAnswer("OpenRouterCredits", {
-  data: answerOf({ total_credits: amountUsd, total_usage: amountUsd }),
+const CreditTotals = t.namedAnswer("OpenRouterCredits", {
+  data: t.answerOf({ total_credits: t.amountUsd, total_usage: t.amountUsd }),
 });
 
 const DEFAULT_CREDITS = 100;
@@ -20,6 +20,6 @@ export const CREDITS = {
   details:
     "An amount below zero was taken back. An API key is shown two sums instead, as OpenRouter does: what was credited in all, less what was taken back, and what of it is spent.",
   who: ["owner", "key"],
-  query: { limit: pageQuery(DEFAULT_CREDITS, MAX_CREDITS).limit },
-  answers: { 200: Type.Union([pageOf(CreditAnswer), CreditTotals]) },
+  query: { limit: t.pageQuery(DEFAULT_CREDITS, MAX_CREDITS).limit },
+  answers: { 200: Type.Union([t.pageOf(CreditAnswer), CreditTotals]) },
 } as const satisfies About;

@@ -1,16 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { count, listOf, namedAnswer, oneOf, orNone, time } from "./answers.ts";
+import * as t from "./answers.ts";
 
-const ExportAnswer = namedAnswer("Export", {
-  kind: oneOf(["receipts", "entries", "events", "changes"]),
+const ExportAnswer = t.namedAnswer("Export", {
+  kind: t.oneOf(["receipts", "entries", "events", "changes"]),
   object: Type.Literal("export"),
   to: Type.String(),
-  exported_through: count,
-  waiting: count,
-  caught_up_at: time,
+  exported_through: t.count,
+  waiting: t.count,
+  caught_up_at: t.time,
   lag_seconds: Type.Number(),
-  problem: orNone(Type.String()),
+  problem: t.orNone(Type.String()),
 });
 
 export type ExportAnswer = Static<typeof ExportAnswer>;
@@ -21,6 +21,6 @@ export const EXPORTS = {
     details:
       "Everything that was booked before `caught_up_at` is at the target. `exported_through` is the number of the last row there, and `waiting` how many are behind it, at most 100,000. `problem` is why the last attempt failed. Without `export` in the configuration the list is empty.",
     who: ["admin"],
-    answers: { 200: listOf(ExportAnswer) },
+    answers: { 200: t.listOf(ExportAnswer) },
   },
 } as const satisfies Record<string, About>;

@@ -1,21 +1,16 @@
 import { Type } from "@sinclair/typebox";
 import type { SurfaceName } from "../catalog/catalog.ts";
-import type { About } from "./about.ts";
-import { answerOf, count } from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 
 /**
  * Requests in the clients' languages, which their authors document and `surfaces/` reads: only what every
  * request must have, or what the gateway itself acts on, is named. Other members go to the host.
  */
-const model = Type.String({
-  description: "`<author>/<name>`, `gateway/auto:<variant>` or `<author>/<name>:free`",
-});
-const stream = Type.Optional(Type.Boolean({ description: "stream the answer as server-sent events" }));
+const model = t.string("`<author>/<name>`, `gateway/auto:<variant>` or `<author>/<name>:free`");
+const stream = Type.Optional(t.boolean("stream the answer as server-sent events"));
 const ceiling = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    description: "the most output tokens; their cost is held until the answer ends",
-  }),
+  t.integer("the most output tokens; their cost is held until the answer ends", { minimum: 1 }),
 );
 const messages = Type.Array(Type.Object({}), { minItems: 1 });
 
@@ -44,44 +39,34 @@ const headers = {
     description:
       "sent again by the same API key within 10 minutes with the same body, the request gets the same answer, for one charge; with another body, it is refused",
   }),
-  "x-gateway-tags": Type.String({
-    description:
-      "`customer=acme; feature=search`: up to 8 tags that the request is counted under; its receipt has them, hosts do not see them",
-  }),
-  "x-gateway-run": Type.String({
-    description:
-      "`<id>[; usd=N][; calls=N]`: the run that the request belongs to, and what that may use in all",
-  }),
+  "x-gateway-tags": t.string(
+    "`customer=acme; feature=search`: up to 8 tags that the request is counted under; its receipt has them, hosts do not see them",
+  ),
+  "x-gateway-run": t.string(
+    "`<id>[; usd=N][; calls=N]`: the run that the request belongs to, and what that may use in all",
+  ),
 };
-
-const answers = { 200: ["application/json", "text/event-stream"] } as const;
 
 const byKey = { who: ["key"], anyOrigin: true } as const;
 
-export const GENERATION = {
-  "chat.completions": {
-    summary: "Generates text through OpenAI's Chat Completions API",
-    ...byKey,
-    headers,
-    body: ChatRequest,
-    answers,
+export const GENERATION = endpointsWith(
+  { ...byKey, headers, answers: { 200: ["application/json", "text/event-stream"] } },
+  {
+    "chat.completions": {
+      summary: "Generates text through OpenAI's Chat Completions API",
+      body: ChatRequest,
+    },
+    responses: {
+      summary: "Generates text through OpenAI's Responses API",
+      body: ResponsesRequest,
+    },
+    messages: {
+      summary: "Generates text through Anthropic's Messages API",
+      details: "The key may also be sent as x-api-key.",
+      body: MessagesRequest,
+    },
   },
-  responses: {
-    summary: "Generates text through OpenAI's Responses API",
-    ...byKey,
-    headers,
-    body: ResponsesRequest,
-    answers,
-  },
-  messages: {
-    summary: "Generates text through Anthropic's Messages API",
-    details: "The key may also be sent as x-api-key.",
-    ...byKey,
-    headers,
-    body: MessagesRequest,
-    answers,
-  },
-} as const satisfies Record<SurfaceName, About>;
+) satisfies Record<SurfaceName, About>;
 
 export const WEBSOCKET = {
   summary: "Opens OpenAI's Responses API over WebSocket",
@@ -105,5 +90,5 @@ export const COUNT_TOKENS = {
   details: "The key may also be sent as x-api-key. Refused for a model that the key may not call.",
   ...byKey,
   body: Type.Object({ model, messages }),
-  answers: { 200: answerOf({ input_tokens: count }) },
+  answers: { 200: t.answerOf({ input_tokens: t.count }) },
 } as const satisfies About;

@@ -1,18 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import {
-  amountUsd,
-  answerOf,
-  count,
-  heldAt,
-  namedAnswer,
-  oneOf,
-  orNone,
-  pageQuery,
-  several,
-  texts,
-  time,
-} from "./answers.ts";
+import * as t from "./answers.ts";
 import { choice, fieldsOf, orNull, text, usd, wholeNumber } from "./fields.ts";
 import { PERIODS } from "./usage.ts";
 
@@ -21,7 +9,7 @@ const MAX_MODELS = 500;
 const MAX_MODEL_ID = 200;
 const MAX_KEY_BUDGETS = 16;
 
-const modelIds = several(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
+const modelIds = t.several(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
   minItems: 1,
   maxItems: MAX_MODELS,
   description: `a list of 1 to ${MAX_MODELS} model ids`,
@@ -31,7 +19,7 @@ export const MAX_BUDGET_NAME = 64;
 const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
 
 const MAX_POLICY_NAMES = 64;
-const policyNames = several(Type.String({ minLength: 1, maxLength: 64 }), {
+const policyNames = t.several(Type.String({ minLength: 1, maxLength: 64 }), {
   minItems: 1,
   maxItems: MAX_POLICY_NAMES,
   description: `a list of 1 to ${MAX_POLICY_NAMES} names`,
@@ -42,7 +30,7 @@ const perMillion = Type.Optional(
 
 const policyMembers = {
   region: Type.Optional(policyNames),
-  zdr: Type.Optional(Type.Boolean({ description: "true or false" })),
+  zdr: Type.Optional(t.boolean("true or false")),
   hosts: Type.Optional(
     Type.Object(
       { only: Type.Optional(policyNames), ignore: Type.Optional(policyNames) },
@@ -71,14 +59,12 @@ export const KeyFields = fieldsOf({
   monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
   allowed_models: Type.Optional(orNull(modelIds, "all")),
   budget: Type.Optional(
-    Type.Union([budgetName, several(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
+    Type.Union([budgetName, t.several(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
       description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
     }),
   ),
   policy: Type.Optional(orNull(policy, "all hosts")),
-  expires_at: Type.Optional(
-    orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
-  ),
+  expires_at: Type.Optional(orNull(t.string("a time in ISO 8601 with a time zone"), "never")),
 });
 export type KeyFields = Static<typeof KeyFields>;
 
@@ -100,28 +86,26 @@ export const FindFields = fieldsOf({ key: text(128, "an API key, a text") });
 const keyMembers = {
   id: Type.String(),
   object: Type.Literal("key"),
-  prefix: Type.String({ description: "the first 12 characters of the key" }),
-  name: orNone(Type.String()),
+  prefix: t.string("the first 12 characters of the key"),
+  name: t.orNone(Type.String()),
   balance_id: Type.String(),
-  state: oneOf(["active", "rotated", "expired", "revoked"]),
-  created_at: time,
-  expires_at: orNone(time),
-  rpm_limit: orNone(count),
-  tpm_limit: orNone(count),
-  daily_limit_usd: orNone(amountUsd),
-  monthly_limit_usd: orNone(amountUsd),
-  allowed_models: orNone(texts),
-  budget: Type.Union([Type.String(), texts, Type.Null()]),
-  policy: orNone(policy),
-  price_list: orNone(
-    Type.String({
-      description: "the price list that the key is charged by; null: that of its balance, if any",
-    }),
+  state: t.oneOf(["active", "rotated", "expired", "revoked"]),
+  created_at: t.time,
+  expires_at: t.orNone(t.time),
+  rpm_limit: t.orNone(t.count),
+  tpm_limit: t.orNone(t.count),
+  daily_limit_usd: t.orNone(t.amountUsd),
+  monthly_limit_usd: t.orNone(t.amountUsd),
+  allowed_models: t.orNone(t.texts),
+  budget: Type.Union([Type.String(), t.texts, Type.Null()]),
+  policy: t.orNone(policy),
+  price_list: t.orNone(
+    t.string("the price list that the key is charged by; null: that of its balance, if any"),
   ),
 };
 
 /** The limits of a new key whose creator named none. */
-export const DefaultLimits = answerOf({
+export const DefaultLimits = t.answerOf({
   rpm_limit: keyMembers.rpm_limit,
   tpm_limit: keyMembers.tpm_limit,
   daily_limit_usd: keyMembers.daily_limit_usd,
@@ -131,43 +115,41 @@ export type DefaultLimits = Static<typeof DefaultLimits>;
 
 const usedMembers = {
   ...keyMembers,
-  used_day_usd: amountUsd,
-  used_month_usd: amountUsd,
-  held_usd: amountUsd,
-  held_at: heldAt,
+  used_day_usd: t.amountUsd,
+  used_month_usd: t.amountUsd,
+  held_usd: t.amountUsd,
+  held_at: t.heldAt,
   used_period_usd: Type.Optional(
-    orNone({
-      ...amountUsd,
+    t.orNone({
+      ...t.amountUsd,
       description: "charged in the `period` that a list was asked for; null while too many lists are",
     }),
   ),
   last_used_at: Type.Optional(
-    orNone({ ...time, description: "with `period`: when the newest request of the last 30 days began" }),
+    t.orNone({ ...t.time, description: "with `period`: when the newest request of the last 30 days began" }),
   ),
 };
-const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
+const secret = { key: t.string("the plaintext, shown only this once") };
 
-export const KeyAnswer = namedAnswer("Key", usedMembers);
+export const KeyAnswer = t.namedAnswer("Key", usedMembers);
 export type KeyAnswer = Static<typeof KeyAnswer>;
-export const MintedAnswer = namedAnswer("NewKey", { ...keyMembers, ...secret });
+export const MintedAnswer = t.namedAnswer("NewKey", { ...keyMembers, ...secret });
 export type MintedAnswer = Static<typeof MintedAnswer>;
-export const SetUpAnswer = namedAnswer("NewBalance", {
+export const SetUpAnswer = t.namedAnswer("NewBalance", {
   ...keyMembers,
   ...secret,
-  balance_price_list: orNone(
-    Type.String({ description: "the price list of the balance, and so of all its keys without one" }),
-  ),
-  recovery_secret: Type.String({ description: "the owner's credential, shown only this once" }),
+  balance_price_list: t.orNone(t.string("the price list of the balance, and so of all its keys without one")),
+  recovery_secret: t.string("the owner's credential, shown only this once"),
   recovery_url: Type.String(),
 });
 export type SetUpAnswer = Static<typeof SetUpAnswer>;
-const RotatedAnswer = namedAnswer("RotatedKey", {
+const RotatedAnswer = t.namedAnswer("RotatedKey", {
   ...keyMembers,
   ...secret,
-  old_key: answerOf({ id: Type.String(), expires_at: time }),
+  old_key: t.answerOf({ id: Type.String(), expires_at: t.time }),
 });
 export type RotatedAnswer = Static<typeof RotatedAnswer>;
-export const RevokedAnswer = answerOf({ id: Type.String(), state: oneOf(["revoked"]) });
+export const RevokedAnswer = t.answerOf({ id: Type.String(), state: t.oneOf(["revoked"]) });
 export type RevokedAnswer = Static<typeof RevokedAnswer>;
 
 const DEFAULT_KEYS = 100;
@@ -182,24 +164,24 @@ export const keyQuery = {
     maxLength: 100,
     description: "what keys have in their name, their beginning or their id, at most 100 characters",
   }),
-  state: oneOf(["active", "ended"], "active: that work now; ended: revoked, or expired"),
+  state: t.oneOf(["active", "ended"], "active: that work now; ended: revoked, or expired"),
   ids: Type.String({
     pattern: `^[\\w-]{1,64}(,[\\w-]{1,64}){0,${MAX_IDS - 1}}$`,
     description: `ids of keys with commas between them, at most ${MAX_IDS}`,
   }),
-  period: oneOf(PERIODS, "what `used_period_usd` of each key covers; without a `period`, it is left out"),
-  sort: oneOf(
+  period: t.oneOf(PERIODS, "what `used_period_usd` of each key covers; without a `period`, it is left out"),
+  sort: t.oneOf(
     KEY_ORDERS,
     "the most first: spend in the `period` (30 days unless named), or latest use; keys that were not used in 30 days are left out",
   ),
 };
 
-export const KeysAnswer = answerOf({
+export const KeysAnswer = t.answerOf({
   object: Type.Literal("list"),
-  data: several(KeyAnswer),
+  data: t.several(KeyAnswer),
   has_more: Type.Boolean(),
   next_before: Type.Optional(
-    orNone(Type.String({ description: "with `sort`: the `before` of the next page; null on the last one" })),
+    t.orNone(t.string("with `sort`: the `before` of the next page; null on the last one")),
   ),
 });
 
@@ -216,7 +198,7 @@ export const KEYS = {
     summary: "Lists the keys of a balance, newest first",
     details: "An API key sees only itself.",
     who: ["owner", "key"],
-    query: { ...pageQuery(DEFAULT_KEYS, MAX_KEYS), ...keyQuery },
+    query: { ...t.pageQuery(DEFAULT_KEYS, MAX_KEYS), ...keyQuery },
     answers: { 200: KeysAnswer },
   },
   show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: KeyAnswer } },

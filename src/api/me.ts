@@ -2,79 +2,62 @@ import { type Static, Type } from "@sinclair/typebox";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
-import {
-  amountUsd,
-  answerOf,
-  count,
-  heldAt,
-  namedAnswer,
-  oneOf,
-  orNone,
-  several,
-  texts,
-  time,
-} from "./answers.ts";
+import * as t from "./answers.ts";
 import { fieldsOf, orNull, usd } from "./fields.ts";
 import { DefaultLimits, KeyAnswer } from "./keys.ts";
 
-const suspended = oneOf(SUSPENSION_REASONS);
+const suspended = t.oneOf(SUSPENSION_REASONS);
 
-const OwnAccount = answerOf({
+const OwnAccount = t.answerOf({
   id: Type.String(),
   ...identityMembers,
   suspended: Type.Optional(suspended),
   confirmed: Type.Optional(
-    Type.Boolean({
-      description: "left out for a session; false until the owner of the address confirms the claim",
-    }),
+    t.boolean("left out for a session; false until the owner of the address confirms the claim"),
   ),
   undo_until: Type.Optional({
-    ...time,
+    ...t.time,
     description:
       "until then, the recovery secret takes the balance back from the account: DELETE /v1/me/claim",
   }),
   // The rest is shown to a session only.
-  balances: Type.Optional(texts),
-  claims: Type.Optional(several(answerOf({ balance_id: Type.String(), claimed_at: time }))),
+  balances: Type.Optional(t.texts),
+  claims: Type.Optional(t.several(t.answerOf({ balance_id: Type.String(), claimed_at: t.time }))),
 });
 export type OwnAccount = Static<typeof OwnAccount>;
 
 /** Below so much credit there is an event `credit.low`, and a mail to the account's address. */
 export const lowCreditField = orNull(usd, "the gateway's own `low_credit_usd`");
-export const lowCreditUsd = orNone(
-  Type.Number({
-    minimum: 0,
-    description:
-      "its owner is notified once when the credit falls below this; 0: never; null: the gateway's own `low_credit_usd` holds",
-  }),
+export const lowCreditUsd = t.orNone(
+  t.number(
+    "its owner is notified once when the credit falls below this; 0: never; null: the gateway's own `low_credit_usd` holds",
+    { minimum: 0 },
+  ),
 );
 
-const MeAnswer = namedAnswer("Me", {
+const MeAnswer = t.namedAnswer("Me", {
   balance_id: Type.String(),
-  balance_usd: amountUsd,
-  available_usd: amountUsd,
-  held_usd: amountUsd,
-  held_at: heldAt,
-  suspended: orNone(suspended),
-  suspended_at: orNone(time),
-  key: orNone(KeyAnswer),
-  open_tier: answerOf({
-    limit: count,
-    used: { ...count, description: "ended and open ones" },
-    held_at: heldAt,
-    resets_at: time,
+  balance_usd: t.amountUsd,
+  available_usd: t.amountUsd,
+  held_usd: t.amountUsd,
+  held_at: t.heldAt,
+  suspended: t.orNone(suspended),
+  suspended_at: t.orNone(t.time),
+  key: t.orNone(KeyAnswer),
+  open_tier: t.answerOf({
+    limit: t.count,
+    used: { ...t.count, description: "ended and open ones" },
+    held_at: t.heldAt,
+    resets_at: t.time,
   }),
-  contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
+  contact: t.orNone(t.string("where the operator is reached, for credit and questions")),
   key_defaults: DefaultLimits,
   low_credit_usd: lowCreditUsd,
-  low_credit_default_usd: orNone(
-    Type.Number({ description: "what holds where `low_credit_usd` is null; null: no notice" }),
+  low_credit_default_usd: t.orNone(t.number("what holds where `low_credit_usd` is null; null: no notice")),
+  account: t.orNone(OwnAccount),
+  reclaimed: t.boolean(
+    "a claim of the balance was taken back: the next one takes the recovery secret together with a key",
   ),
-  account: orNone(OwnAccount),
-  reclaimed: Type.Boolean({
-    description:
-      "a claim of the balance was taken back: the next one takes the recovery secret together with a key",
-  }),
 });
 export type MeAnswer = Static<typeof MeAnswer>;
 

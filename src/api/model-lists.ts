@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { About } from "./about.ts";
-import { answerOf, count, oneOf, several, texts } from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 import { fieldsOf, text } from "./fields.ts";
 
 const MAX_LIST_CHARACTERS = 8_000_000;
@@ -16,60 +16,58 @@ const ModelListFields = fieldsOf({
       description: `a list of at most ${MAX_ACCEPTED} ids of models`,
     }),
   ),
-  apply: Type.Optional(Type.Boolean({ description: "true or false" })),
+  apply: Type.Optional(t.boolean("true or false")),
 });
 
-const ListedChange = answerOf({
+const ListedChange = t.answerOf({
   model: Type.String(),
   host: Type.String(),
-  change: oneOf(
+  change: t.oneOf(
     ["new", "changed", "kept", "refused", "gone"],
     "`kept`: the configuration file lists the model, and stays as it is; `refused`: it cannot be sold as the list has it; `gone`: the list lacks it, and it stays on offer",
   ),
-  differences: texts,
-  doubts: several(Type.String(), {
+  differences: t.texts,
+  doubts: t.several(Type.String(), {
     description: "why a new or changed model is applied only if `accept` names it, or why it is refused",
   }),
   applied: Type.Boolean(),
 });
 
-const ModelListAnswer = answerOf({
-  version: Type.Integer({ minimum: 0, description: "of the models in force; 0 before any list was applied" }),
-  applied: Type.Boolean({ description: "this request made that version" }),
-  unchanged: count,
-  changes: several(ListedChange),
-  pending_nodes: several(Type.String(), {
+const ModelListAnswer = t.answerOf({
+  version: t.integer("of the models in force; 0 before any list was applied", { minimum: 0 }),
+  applied: t.boolean("this request made that version"),
+  unchanged: t.count,
+  changes: t.several(ListedChange),
+  pending_nodes: t.several(Type.String(), {
     description:
       "nodes of the store that had not applied it yet when this was answered; they do within a second of reaching the store",
   }),
 });
 export type ModelListAnswer = Static<typeof ModelListAnswer>;
 
-const RestoredAnswer = answerOf({
-  version: count,
-  restored: Type.Integer({
+const RestoredAnswer = t.answerOf({
+  version: t.count,
+  restored: t.integer("the version whose models are in force again; 0: those of the configuration", {
     minimum: 0,
-    description: "the version whose models are in force again; 0: those of the configuration",
   }),
-  pending_nodes: texts,
+  pending_nodes: t.texts,
 });
 export type RestoredAnswer = Static<typeof RestoredAnswer>;
 
 /** What `gateway models sync` asks of a gateway. */
-export const MODEL_LISTS = {
-  apply: {
-    who: ["admin"],
-    role: "admin",
-    summary: "Compares a model list with what is on offer, and applies it",
-    details:
-      "Each row of `models` has `id`, `host`, `model` (its name there), and as far as the list says so `name`, `context_length`, `max_output_tokens`, `price` (as in the configuration file), `inputs`, `tools` and `reasoning`. Without `apply: true` nothing changes. What is applied holds in all processes of the store, until another list or the configuration file says otherwise.",
-    body: ModelListFields,
-    answers: { 200: ModelListAnswer },
+export const MODEL_LISTS = endpointsWith(
+  { who: ["admin"], role: "admin" },
+  {
+    apply: {
+      summary: "Compares a model list with what is on offer, and applies it",
+      details:
+        "Each row of `models` has `id`, `host`, `model` (its name there), and as far as the list says so `name`, `context_length`, `max_output_tokens`, `price` (as in the configuration file), `inputs`, `tools` and `reasoning`. Without `apply: true` nothing changes. What is applied holds in all processes of the store, until another list or the configuration file says otherwise.",
+      body: ModelListFields,
+      answers: { 200: ModelListAnswer },
+    },
+    undo: {
+      summary: "Goes back to the models from before the last applied model list",
+      answers: { 200: RestoredAnswer },
+    },
   },
-  undo: {
-    who: ["admin"],
-    role: "admin",
-    summary: "Goes back to the models from before the last applied model list",
-    answers: { 200: RestoredAnswer },
-  },
-} as const satisfies Record<string, About>;
+) satisfies Record<string, About>;

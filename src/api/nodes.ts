@@ -1,32 +1,33 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, listOf, namedAnswer, oneOf, time } from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 
-const NodeAnswer = namedAnswer("Node", {
+const NodeAnswer = t.namedAnswer("Node", {
   id: Type.String(),
   object: Type.Literal("node"),
-  state: oneOf(["alive", "silent", "left"]),
-  lease_expires_at: time,
-  epoch: count,
-  reserved_usd: amountUsd,
+  state: t.oneOf(["alive", "silent", "left"]),
+  lease_expires_at: t.time,
+  epoch: t.count,
+  reserved_usd: t.amountUsd,
   differs_in: Type.Array(Type.String()),
 });
 
 export type NodeAnswer = Static<typeof NodeAnswer>;
 
-export const NODES = {
-  list: {
-    summary: "Lists the gateways that share the store",
-    details:
-      "A `silent` node has lost its lease without leaving: the part of balances that it was granted, `reserved_usd`, stays reserved for it. `differs_in` names `GATEWAY_ADMIN_TOKEN` and the members of the configuration that are not the same at that node as at the one that answers; it should be empty. With SQLite there are no nodes.",
-    who: ["admin"],
-    answers: { 200: listOf(NodeAnswer) },
+export const NODES = endpointsWith(
+  { who: ["admin"] },
+  {
+    list: {
+      summary: "Lists the gateways that share the store",
+      details:
+        "A `silent` node has lost its lease without leaving: the part of balances that it was granted, `reserved_usd`, stays reserved for it. `differs_in` names `GATEWAY_ADMIN_TOKEN` and the members of the configuration that are not the same at that node as at the one that answers; it should be empty. With SQLite there are no nodes.",
+      answers: { 200: t.listOf(NodeAnswer) },
+    },
+    close: {
+      summary: "Frees the balances reserved for a node whose journal is lost for good",
+      details:
+        "Refused while the node has a lease. A node with `journal: postgres` loses nothing, and is closed automatically within half a minute. For any other node, what it spent but never shipped is not charged; should it come back, its journal is shipped after all.",
+      answers: { 200: t.answerOf({ id: Type.String(), state: Type.Literal("left") }) },
+    },
   },
-  close: {
-    summary: "Frees the balances reserved for a node whose journal is lost for good",
-    details:
-      "Refused while the node has a lease. A node with `journal: postgres` loses nothing, and is closed automatically within half a minute. For any other node, what it spent but never shipped is not charged; should it come back, its journal is shipped after all.",
-    who: ["admin"],
-    answers: { 200: answerOf({ id: Type.String(), state: Type.Literal("left") }) },
-  },
-} as const satisfies Record<string, About>;
+) satisfies Record<string, About>;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import type { About } from "./about.ts";
-import { answerOf, texts } from "./answers.ts";
+import * as t from "./answers.ts";
 import { fieldsOf } from "./fields.ts";
 
 const DeletionFields = fieldsOf({
@@ -12,18 +12,18 @@ const DeletionFields = fieldsOf({
   }),
 });
 
-const RecoveryAnswer = answerOf({
+const RecoveryAnswer = t.answerOf({
   balance_id: Type.String(),
   recovery_secret: Type.String(),
   recovery_url: Type.String(),
 });
 export type RecoveryAnswer = Static<typeof RecoveryAnswer>;
 
-const DeletionAnswer = answerOf({
+const DeletionAnswer = t.answerOf({
   id: Type.String(),
   deleted: Type.Literal(true),
-  closed_balance_ids: texts,
-  detached_balance_ids: texts,
+  closed_balance_ids: t.texts,
+  detached_balance_ids: t.texts,
 });
 export type DeletionAnswer = Static<typeof DeletionAnswer>;
 

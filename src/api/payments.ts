@@ -1,69 +1,61 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { PAYMENT_STATES } from "../payments/payment.ts";
-import type { About } from "./about.ts";
-import {
-  amountUsd,
-  answerOf,
-  namedAnswer,
-  oneOf,
-  orNone,
-  pageOf,
-  pageQuery,
-  several,
-  texts,
-  time,
-} from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 import { choice, fieldsOf, text, usd } from "./fields.ts";
 
-const rail = oneOf(["x402", "card"]);
-const state = oneOf(PAYMENT_STATES);
+const rail = t.oneOf(["x402", "card"]);
+const state = t.oneOf(PAYMENT_STATES);
 
 const members = {
   id: Type.String(),
   object: Type.Literal("payment"),
   rail,
   state,
-  amount_usd: amountUsd,
-  credited_usd: { ...amountUsd, description: "credited by it, less what was taken back because of it; USD" },
-  network: orNone(Type.String({ description: "of x402: CAIP-2" })),
-  payer: orNone(Type.String()),
-  transaction: orNone(Type.String()),
-  reason: orNone(Type.String({ description: "why it is as it is" })),
-  created_at: time,
-  changed_at: time,
+  amount_usd: t.amountUsd,
+  credited_usd: {
+    ...t.amountUsd,
+    description: "credited by it, less what was taken back because of it; USD",
+  },
+  network: t.orNone(t.string("of x402: CAIP-2")),
+  payer: t.orNone(Type.String()),
+  transaction: t.orNone(Type.String()),
+  reason: t.orNone(t.string("why it is as it is")),
+  created_at: t.time,
+  changed_at: t.time,
 };
 
-export const PaymentAnswer = namedAnswer("Payment", members);
+export const PaymentAnswer = t.namedAnswer("Payment", members);
 export type PaymentAnswer = Static<typeof PaymentAnswer>;
 
-const OperatorsPayment = namedAnswer("OperatorsPayment", {
+const OperatorsPayment = t.namedAnswer("OperatorsPayment", {
   ...members,
   balance_id: Type.String(),
-  key_id: orNone(Type.String({ description: "the first of the key's chain of rotations" })),
-  lost_usd: { ...amountUsd, description: "was to be taken back, and was spent; USD" },
-  inline: Type.Boolean({ description: "a request for an answer paid it" }),
+  key_id: t.orNone(t.string("the first of the key's chain of rotations")),
+  lost_usd: { ...t.amountUsd, description: "was to be taken back, and was spent; USD" },
+  inline: t.boolean("a request for an answer paid it"),
 });
 export type OperatorsPayment = Static<typeof OperatorsPayment>;
 
-const PaidAnswer = answerOf({
+const PaidAnswer = t.answerOf({
   id: Type.String(),
   state,
-  amount_usd: amountUsd,
-  balance_usd: amountUsd,
+  amount_usd: t.amountUsd,
+  balance_usd: t.amountUsd,
 });
 
 /** A page of Stripe's on which a card is charged. */
-const CheckoutAnswer = namedAnswer("Checkout", {
+const CheckoutAnswer = t.namedAnswer("Checkout", {
   id: Type.String(),
   state,
-  amount_usd: amountUsd,
-  charged_usd: { ...amountUsd, description: "what the card is charged, with the fee; USD" },
-  checkout_url: orNone(Type.String({ description: "where the card is entered; null once that is over" })),
-  expires_at: time,
+  amount_usd: t.amountUsd,
+  charged_usd: { ...t.amountUsd, description: "what the card is charged, with the fee; USD" },
+  checkout_url: t.orNone(t.string("where the card is entered; null once that is over")),
+  expires_at: t.time,
 });
 export type CheckoutAnswer = Static<typeof CheckoutAnswer>;
 
-const UnpaidAnswer = answerOf({ id: Type.String(), state, reason: orNone(Type.String()) });
+const UnpaidAnswer = t.answerOf({ id: Type.String(), state, reason: t.orNone(Type.String()) });
 
 const SavedFields = fieldsOf({ key: text(128, "an API key of the same balance, a text") });
 
@@ -80,97 +72,94 @@ const ResolveFields = fieldsOf({
   note: Type.Optional(text(500, "a text")),
 });
 
-const PaymentMethod = answerOf({
+const PaymentMethod = t.answerOf({
   rail,
-  networks: Type.Optional(texts),
-  assets: Type.Optional(texts),
-  min_usd: amountUsd,
-  max_usd: amountUsd,
-  suggested_usd: amountUsd,
-  fee: Type.Optional(answerOf({ percent: Type.Number(), fixed_usd: amountUsd })),
+  networks: Type.Optional(t.texts),
+  assets: Type.Optional(t.texts),
+  min_usd: t.amountUsd,
+  max_usd: t.amountUsd,
+  suggested_usd: t.amountUsd,
+  fee: Type.Optional(t.answerOf({ percent: Type.Number(), fixed_usd: t.amountUsd })),
 });
 export type PaymentMethod = Static<typeof PaymentMethod>;
 
-const PaymentOptions = answerOf({
-  methods: several(PaymentMethod, { description: "those that this credential may use" }),
-  needs: several(oneOf(["secrets_saved"], "what has to be done before anything can be paid")),
+const PaymentOptions = t.answerOf({
+  methods: t.several(PaymentMethod, { description: "those that this credential may use" }),
+  needs: t.several(t.oneOf(["secrets_saved"], "what has to be done before anything can be paid")),
 });
 
 export type PaymentOptions = Static<typeof PaymentOptions>;
 
-const admin = { who: ["admin"], needs: "payments" } as const;
-
-export const PAYMENTS = {
-  saved: {
-    needs: "payments",
-    summary: "Shows that both secrets of a balance are saved",
-    details:
-      "The recovery secret is the bearer token, and `key` an API key of the same balance. A balance without an account is lost with them, so nothing can be paid into it before. It may be repeated.",
-    who: ["owner"],
-    act: "show that the secrets are saved",
-    body: SavedFields,
-    answers: { 200: answerOf({ balance_id: Type.String(), secrets_saved_at: time }) },
-  },
-  options: {
-    needs: "payments",
-    summary: "Lists how credit can be paid for",
-    who: ["key", "owner"],
-    answers: { 200: PaymentOptions },
-  },
-  credit: {
-    needs: "payments",
-    summary: "Orders credit",
-    details:
-      "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. The same order again, without a payment, is answered with the payment that is under way for it, or that was credited before its customer got the answer. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
-    who: ["key", "owner"],
-    anyOrigin: true,
-    body: CreditOrder,
-    answers: { 201: Type.Union([PaidAnswer, CheckoutAnswer]), 202: UnpaidAnswer },
-  },
-  list: {
-    needs: "payments",
-    summary: "Lists payments, newest first",
-    details: "An owner sees those of the balance, a key those that it ordered.",
-    who: ["key", "owner"],
-    query: pageQuery(50, 200),
-    answers: { 200: pageOf(PaymentAnswer) },
-  },
-  one: {
-    needs: "payments",
-    summary: "Shows a payment",
-    who: ["key", "owner"],
-    answers: { 200: PaymentAnswer },
-  },
-  adminList: {
-    ...admin,
-    summary: "Lists payments of all balances, newest first",
-    query: {
-      ...pageQuery(50, 200),
-      state: oneOf(PAYMENT_STATES, "held: these wait for the operator"),
-      balance: Type.String({ description: "a balance's id" }),
+export const PAYMENTS = endpointsWith(
+  { needs: "payments" },
+  {
+    saved: {
+      summary: "Shows that both secrets of a balance are saved",
+      details:
+        "The recovery secret is the bearer token, and `key` an API key of the same balance. A balance without an account is lost with them, so nothing can be paid into it before. It may be repeated.",
+      who: ["owner"],
+      act: "show that the secrets are saved",
+      body: SavedFields,
+      answers: { 200: t.answerOf({ balance_id: Type.String(), secrets_saved_at: t.time }) },
     },
-    answers: { 200: pageOf(OperatorsPayment) },
+    options: {
+      summary: "Lists how credit can be paid for",
+      who: ["key", "owner"],
+      answers: { 200: PaymentOptions },
+    },
+    credit: {
+      summary: "Orders credit",
+      details:
+        "By x402: without a payment it is refused with 402, and the header `payment-required` says what to sign; sent again with `payment-signature`, it is 201 once it is credited, and 202 where that takes longer. The same authorization again is the same payment, and so is another one under the same `Idempotency-Key`. The same order again, without a payment, is answered with the payment that is under way for it, or that was credited before its customer got the answer. By card, for owners: opens a page on which the card is charged; credit follows within seconds.",
+      who: ["key", "owner"],
+      anyOrigin: true,
+      body: CreditOrder,
+      answers: { 201: Type.Union([PaidAnswer, CheckoutAnswer]), 202: UnpaidAnswer },
+    },
+    list: {
+      summary: "Lists payments, newest first",
+      details: "An owner sees those of the balance, a key those that it ordered.",
+      who: ["key", "owner"],
+      query: t.pageQuery(50, 200),
+      answers: { 200: t.pageOf(PaymentAnswer) },
+    },
+    one: {
+      summary: "Shows a payment",
+      who: ["key", "owner"],
+      answers: { 200: PaymentAnswer },
+    },
+    adminList: {
+      who: ["admin"],
+      summary: "Lists payments of all balances, newest first",
+      query: {
+        ...t.pageQuery(50, 200),
+        state: t.oneOf(PAYMENT_STATES, "held: these wait for the operator"),
+        balance: t.string("a balance's id"),
+      },
+      answers: { 200: t.pageOf(OperatorsPayment) },
+    },
+    stripe: {
+      summary: "Takes Stripe's events",
+      details:
+        "Signed by Stripe, of at most 256 KiB and 300 s old. An error has Stripe send the event again.",
+      needs: "payments.stripe",
+      who: [],
+      answers: { 200: t.answerOf({ received: Type.Literal(true) }) },
+    },
+    refund: {
+      who: ["admin"],
+      summary: "Takes the credit of a payment back, to refund it",
+      details:
+        "The credit is taken back first, and only if all of it is available. A card then gets back all that it was charged, with the fee. What was paid by x402, the operator sends to the payer by hand: the gateway has no key to it. Repeating it does nothing more.",
+      answers: { 200: OperatorsPayment },
+    },
+    resolve: {
+      who: ["admin"],
+      summary: "Decides about a payment that is held",
+      details:
+        "As `credited`, its `amount_usd` is credited: what arrived, where that is not what was ordered. For a card payment in another currency than USD, it is what was ordered.",
+      body: ResolveFields,
+      answers: { 200: OperatorsPayment },
+    },
   },
-  stripe: {
-    summary: "Takes Stripe's events",
-    details: "Signed by Stripe, of at most 256 KiB and 300 s old. An error has Stripe send the event again.",
-    needs: "payments.stripe",
-    who: [],
-    answers: { 200: answerOf({ received: Type.Literal(true) }) },
-  },
-  refund: {
-    ...admin,
-    summary: "Takes the credit of a payment back, to refund it",
-    details:
-      "The credit is taken back first, and only if all of it is available. A card then gets back all that it was charged, with the fee. What was paid by x402, the operator sends to the payer by hand: the gateway has no key to it. Repeating it does nothing more.",
-    answers: { 200: OperatorsPayment },
-  },
-  resolve: {
-    ...admin,
-    summary: "Decides about a payment that is held",
-    details:
-      "As `credited`, its `amount_usd` is credited: what arrived, where that is not what was ordered. For a card payment in another currency than USD, it is what was ordered.",
-    body: ResolveFields,
-    answers: { 200: OperatorsPayment },
-  },
-} as const satisfies Record<string, About>;
+) satisfies Record<string, About>;

@@ -1,21 +1,10 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../units/errors/codes.ts";
 import type { About } from "./about.ts";
-import {
-  amountUsd,
-  answerOf,
-  count,
-  type List,
-  namedAnswer,
-  oneOf,
-  orNone,
-  pageQuery,
-  several,
-  time,
-} from "./answers.ts";
+import * as t from "./answers.ts";
 import { ChargedRates } from "./catalog.ts";
 
-const ms = Type.Number({ minimum: 0, description: "milliseconds" });
+const ms = t.number("milliseconds", { minimum: 0 });
 
 /**
  * Receipts that are written down; the receipt of a request that was refused is kept in memory, and listed
@@ -30,66 +19,60 @@ const kept = (how: string) =>
   );
 
 const tokenMembers = {
-  input: count,
-  audio_input: Type.Optional(Type.Integer({ minimum: 1, description: "the part of `input` that is audio" })),
-  cache_read: count,
-  cache_write: count,
+  input: t.count,
+  audio_input: Type.Optional(t.integer("the part of `input` that is audio", { minimum: 1 })),
+  cache_read: t.count,
+  cache_write: t.count,
   cache_write_5m: kept("five minutes"),
   cache_write_30m: kept("half an hour"),
   cache_write_1h: kept("an hour"),
   cache_write_12h: kept("twelve hours"),
-  output: count,
-  audio_output: Type.Optional(
-    Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
-  ),
-  reasoning: count,
+  output: t.count,
+  audio_output: Type.Optional(t.integer("the part of `output` that is audio", { minimum: 1 })),
+  reasoning: t.count,
 };
 
 const receiptMembers = {
   id: Type.String(),
-  created_at: time,
-  state: oneOf(["refused", ...LISTED_STATES]),
+  created_at: t.time,
+  state: t.oneOf(["refused", ...LISTED_STATES]),
   surface: Type.String(),
   key_id: Type.String(),
-  run: Type.Optional(Type.String({ description: "the run that the request was one of" })),
+  run: Type.Optional(t.string("the run that the request was one of")),
   tags: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description: "what the request was sent to be counted under, with the header `x-gateway-tags`",
     }),
   ),
-  price_list: Type.Optional(
-    Type.String({ description: "the price list that was charged by; absent: the models' own prices" }),
-  ),
-  model_requested: orNone(
-    Type.String({ description: "null where the request named none, or was refused before it was read" }),
-  ),
-  model: orNone(Type.String()),
-  host: orNone(Type.String()),
-  attempts: several(
-    answerOf({
+  price_list: Type.Optional(t.string("the price list that was charged by; absent: the models' own prices")),
+  model_requested: t.orNone(t.string("null where the request named none, or was refused before it was read")),
+  model: t.orNone(Type.String()),
+  host: t.orNone(Type.String()),
+  attempts: t.several(
+    t.answerOf({
       host: Type.String(),
       model: Type.Optional(Type.String()),
       outcome: Type.String(),
       ms,
-      detail: Type.Optional(orNone(Type.String())),
+      detail: Type.Optional(t.orNone(Type.String())),
     }),
   ),
   stream: Type.Boolean(),
-  tokens: answerOf({
+  tokens: t.answerOf({
     ...tokenMembers,
-    source: oneOf(
+    source: t.oneOf(
       ["host", "counted"],
       "`host`: as the host reported; `counted`: it reported nothing credible, or nobody waited for it, and the gateway counted what was sent and delivered",
     ),
   }),
-  price: orNone(ChargedRates),
+  price: t.orNone(ChargedRates),
   charges: Type.Optional(
-    several(
-      answerOf({
+    t.several(
+      t.answerOf({
         model: Type.String(),
-        tokens: answerOf(tokenMembers),
+        tokens: t.answerOf(tokenMembers),
         price: ChargedRates,
-        cost_usd: amountUsd,
+        cost_usd: t.amountUsd,
       }),
       {
         description:
@@ -97,58 +80,56 @@ const receiptMembers = {
       },
     ),
   ),
-  cost_usd: amountUsd,
-  held_usd: amountUsd,
+  cost_usd: t.amountUsd,
+  held_usd: t.amountUsd,
   write_off: Type.Boolean(),
-  write_off_usd: amountUsd,
-  first_token_ms: orNone(ms),
-  total_ms: orNone(ms),
-  error_code: orNone(oneOf(ERROR_CODES)),
+  write_off_usd: t.amountUsd,
+  first_token_ms: t.orNone(ms),
+  total_ms: t.orNone(ms),
+  error_code: t.orNone(t.oneOf(ERROR_CODES)),
 };
 
-export const RotatedKeyAnswer = answerOf({ kid: Type.String({ description: "signs from now on" }) });
+export const RotatedKeyAnswer = t.answerOf({ kid: t.string("signs from now on") });
 export type RotatedKeyAnswer = Static<typeof RotatedKeyAnswer>;
 
-const ReceiptAnswer = namedAnswer("Receipt", receiptMembers);
+const ReceiptAnswer = t.namedAnswer("Receipt", receiptMembers);
 export type ReceiptAnswer = Static<typeof ReceiptAnswer>;
 export type ReceiptState = ReceiptAnswer["state"];
 export type AttemptAnswer = ReceiptAnswer["attempts"][number];
 /** For the operator, who looks over all balances. */
-export const OwnedReceiptAnswer = namedAnswer("OwnedReceipt", {
+export const OwnedReceiptAnswer = t.namedAnswer("OwnedReceipt", {
   ...receiptMembers,
   balance_id: Type.String(),
 });
 export type OwnedReceiptAnswer = Static<typeof OwnedReceiptAnswer>;
 
 export const receiptQuery = {
-  key_id: Type.String({ description: "only receipts of this key" }),
-  model: Type.String({ description: "only receipts of requests that this model served" }),
-  state: oneOf(LISTED_STATES, "only receipts in this state"),
-  host: Type.String({ description: "only receipts of requests that this host served" }),
-  error: oneOf(ERROR_CODES, "only receipts of requests that ended with this error"),
-  min_cost_usd: Type.Number({ minimum: 0, description: "only receipts of at least this cost" }),
-  since: Type.String({
-    description: "only receipts of requests that began at this time (ISO 8601) or later",
-  }),
-  until: Type.String({ description: "only receipts of requests that began before this time" }),
+  key_id: t.string("only receipts of this key"),
+  model: t.string("only receipts of requests that this model served"),
+  state: t.oneOf(LISTED_STATES, "only receipts in this state"),
+  host: t.string("only receipts of requests that this host served"),
+  error: t.oneOf(ERROR_CODES, "only receipts of requests that ended with this error"),
+  min_cost_usd: t.number("only receipts of at least this cost", { minimum: 0 }),
+  since: t.string("only receipts of requests that began at this time (ISO 8601) or later"),
+  until: t.string("only receipts of requests that began before this time"),
 };
 
 export const receiptPage = <T extends TObject>(receipt: T) =>
-  answerOf({
+  t.answerOf({
     object: Type.Literal("list"),
-    data: several(receipt),
+    data: t.several(receipt),
     has_more: Type.Boolean(),
-    next_before: orNone(Type.String({ description: "the `before` of the next page; null on the last one" })),
+    next_before: t.orNone(t.string("the `before` of the next page; null on the last one")),
   });
 
 /** A page may be empty and not the last. */
-export type ReceiptPage = List<ReceiptAnswer> & { readonly next_before: string | null };
+export type ReceiptPage = t.List<ReceiptAnswer> & { readonly next_before: string | null };
 
-const PublicKey = namedAnswer("Jwk", {
+const PublicKey = t.namedAnswer("Jwk", {
   kty: Type.String(),
   crv: Type.String(),
   x: Type.String(),
-  kid: Type.String({ description: "its thumbprint (RFC 7638)" }),
+  kid: t.string("its thumbprint (RFC 7638)"),
   use: Type.String(),
   alg: Type.String(),
 });
@@ -164,7 +145,7 @@ export const RECEIPTS = {
     who: ["key", "owner"],
     anyOrigin: true,
     query: {
-      ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
+      ...t.pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
       ...receiptQuery,
     },
     answers: { 200: receiptPage(ReceiptAnswer) },
@@ -183,6 +164,6 @@ export const RECEIPTS = {
     needs: "receipts.sign",
     who: [],
     anyOrigin: true,
-    answers: { 200: namedAnswer("JwkSet", { keys: several(PublicKey) }) },
+    answers: { 200: t.namedAnswer("JwkSet", { keys: t.several(PublicKey) }) },
   },
 } as const satisfies Record<string, About>;

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, heldAt, namedAnswer, orNone, time } from "./answers.ts";
+import { type About, endpointsWith } from "./about.ts";
+import * as t from "./answers.ts";
 import { fieldsOf, orNull, usd } from "./fields.ts";
 
 const MAX_CALLS = 999_999_999;
@@ -14,34 +14,33 @@ const RunFields = fieldsOf({
   calls: Type.Optional(orNull(calls, "no limit")),
 });
 
-export const RunAnswer = namedAnswer("Run", {
+export const RunAnswer = t.namedAnswer("Run", {
   id: Type.String(),
-  started_at: time,
-  cap_usd: orNone(amountUsd),
-  used_usd: amountUsd,
-  held_usd: amountUsd,
-  held_at: heldAt,
-  calls: orNone(count),
-  used_calls: count,
-  open_calls: count,
+  started_at: t.time,
+  cap_usd: t.orNone(t.amountUsd),
+  used_usd: t.amountUsd,
+  held_usd: t.amountUsd,
+  held_at: t.heldAt,
+  calls: t.orNone(t.count),
+  used_calls: t.count,
+  open_calls: t.count,
 });
 export type RunAnswer = Static<typeof RunAnswer>;
 
-const owned = { who: ["owner"], act: "change runs, other than by naming one" } as const;
-
-export const RUNS = {
-  change: {
-    summary: "Sets the limits of a run, higher or lower",
-    details: "Requests that are open keep what they hold, and take no more than the new limits allow.",
-    ...owned,
-    body: RunFields,
-    answers: { 200: RunAnswer },
+export const RUNS = endpointsWith(
+  { who: ["owner"], act: "change runs, other than by naming one" },
+  {
+    change: {
+      summary: "Sets the limits of a run, higher or lower",
+      details: "Requests that are open keep what they hold, and take no more than the new limits allow.",
+      body: RunFields,
+      answers: { 200: RunAnswer },
+    },
+    end: {
+      summary: "Ends a run",
+      details:
+        "Its open requests go on within its limits. The next request that names its id starts a new run, of which nothing is used.",
+      answers: { 200: t.answerOf({ id: Type.String(), ended: Type.Literal(true) }) },
+    },
   },
-  end: {
-    summary: "Ends a run",
-    details:
-      "Its open requests go on within its limits. The next request that names its id starts a new run, of which nothing is used.",
-    ...owned,
-    answers: { 200: answerOf({ id: Type.String(), ended: Type.Literal(true) }) },
-  },
-} as const satisfies Record<string, About>;
+) satisfies Record<string, About>;

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { answerOf, namedAnswer, oneOf, orNone, several, time } from "./answers.ts";
+import * as t from "./answers.ts";
 
-const RouteStatusAnswer = namedAnswer("RouteStatus", {
+const RouteStatusAnswer = t.namedAnswer("RouteStatus", {
   host: Type.String(),
-  first_token_ms: orNone(Type.Number({ minimum: 0, description: "the median of the last customers" })),
-  tokens_per_second: orNone(Type.Number({ minimum: 0, description: "the same, after the first token" })),
+  first_token_ms: t.orNone(t.number("the median of the last customers", { minimum: 0 })),
+  tokens_per_second: t.orNone(t.number("the same, after the first token", { minimum: 0 })),
 });
 
 export const STATUS = {
@@ -13,14 +13,14 @@ export const STATUS = {
   details: "As `/status` shows it; figures are null for hosts that were not measured.",
   who: [],
   answers: {
-    200: answerOf({
+    200: t.answerOf({
       object: Type.Literal("status"),
-      as_of: time,
-      models: several(
-        answerOf({
+      as_of: t.time,
+      models: t.several(
+        t.answerOf({
           id: Type.String(),
-          state: oneOf(["available", "not_used_yet", "being_tried_again", "unavailable"]),
-          hosts: several(RouteStatusAnswer),
+          state: t.oneOf(["available", "not_used_yet", "being_tried_again", "unavailable"]),
+          hosts: t.several(RouteStatusAnswer),
         }),
       ),
     }),
