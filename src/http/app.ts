@@ -4,22 +4,18 @@ import { internalError } from "../units/errors/refusal.ts";
 import { newReceiptId } from "../units/id.ts";
 import { adminAccountEndpoints } from "./admin/accounts.ts";
 import { adminBalanceEndpoints } from "./admin/balances.ts";
-import { adminBudgetEndpoints } from "./admin/budgets.ts";
 import { adminExportEndpoints } from "./admin/exports.ts";
 import { adminHostEndpoints } from "./admin/hosts.ts";
 import { adminModelListEndpoints } from "./admin/model-lists.ts";
 import { adminNodeEndpoints } from "./admin/nodes.ts";
 import { adminEndpoints } from "./admin/operations.ts";
 import { operatorEndpoints } from "./admin/operators.ts";
-import { adminPaymentEndpoints } from "./admin/payments.ts";
-import { adminReceiptEndpoints } from "./admin/receipts.ts";
-import { adminUsageEndpoints } from "./admin/usage.ts";
-import { adminWebhookEndpoints } from "./admin/webhooks.ts";
 import { fromAnyOrigin, preflights, readable } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
 import { answer, closingWhereStopping, type Endpoint, isServed, refusal } from "./endpoint.ts";
-import { accountEndpoints } from "./endpoints/accounts.ts";
-import { budgetEndpoints } from "./endpoints/budgets.ts";
+import { accountEndpoints, ownershipEndpoints, sessionEndpoints } from "./endpoints/accounts.ts";
+import { adminBudgetEndpoints, budgetEndpoints } from "./endpoints/budgets.ts";
+import { stripeEventEndpoints } from "./endpoints/card-orders.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
 import { changeEndpoints } from "./endpoints/changes.ts";
 import { claimEndpoints } from "./endpoints/claims.ts";
@@ -27,16 +23,13 @@ import { compatibleEndpoints } from "./endpoints/compatible.ts";
 import { creditEndpoints } from "./endpoints/credits.ts";
 import { eventEndpoints } from "./endpoints/events.ts";
 import { generationEndpoints } from "./endpoints/generation.ts";
-import { keyEndpoints } from "./endpoints/keys.ts";
+import { adminKeyEndpoints, keyEndpoints } from "./endpoints/keys.ts";
 import { meEndpoints } from "./endpoints/me.ts";
-import { ownershipEndpoints } from "./endpoints/ownership.ts";
-import { paymentEndpoints } from "./endpoints/payments.ts";
-import { receiptEndpoints } from "./endpoints/receipts.ts";
+import { adminPaymentEndpoints, paymentEndpoints } from "./endpoints/payments.ts";
+import { adminReceiptEndpoints, receiptEndpoints } from "./endpoints/receipts.ts";
 import { runEndpoints } from "./endpoints/runs.ts";
-import { sessionEndpoints } from "./endpoints/sessions.ts";
-import { stripeEventEndpoints } from "./endpoints/stripe-events.ts";
-import { usageEndpoints } from "./endpoints/usage.ts";
-import { webhookEndpoints } from "./endpoints/webhooks.ts";
+import { adminUsageEndpoints, usageEndpoints } from "./endpoints/usage.ts";
+import { adminWebhookEndpoints, webhookEndpoints } from "./endpoints/webhooks.ts";
 import { HttpExchange } from "./exchange.ts";
 import { IdleTimeout } from "./idle-timeout.ts";
 import type { ListenAddress } from "./listen-address.ts";
@@ -123,6 +116,7 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminEndpoints(),
   ...adminAccountEndpoints(),
   ...adminBalanceEndpoints(),
+  ...adminKeyEndpoints(),
   ...adminBudgetEndpoints(),
   ...adminReceiptEndpoints(),
   ...adminUsageEndpoints(),

@@ -5,7 +5,7 @@ import { loggingChanges } from "./change-origin.ts";
 import { csrfRefusal } from "./csrf.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type HttpExchange, pathOf } from "./exchange.ts";
-import { type JsonReply, refusalResponse, replyResponse } from "./reply.ts";
+import { JsonReply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
@@ -16,10 +16,8 @@ export interface Endpoint {
   readonly isBusy?: boolean;
   /** What the API's document says of it. */
   readonly about: About;
-  readonly handle: (
-    exchange: HttpExchange,
-    deps: HttpDeps,
-  ) => Promise<JsonReply | Refusal | Response> | JsonReply | Refusal | Response;
+  /** A reply, a refusal, a response; or the JSON of the first answer that is declared. */
+  readonly handle: (exchange: HttpExchange, deps: HttpDeps) => Promise<object> | object;
 }
 
 /** Whether the configuration in force has what the endpoint is for. */
@@ -35,7 +33,7 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: H
       trailers(request) ??
       csrfRefusal(endpoint.about, request, deps.config.settings) ??
       (await loggingChanges(endpoint, exchange, deps, () => endpoint.handle(exchange, deps)));
-    return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
+    return closingWhereStopping(responseOf(outcome, endpoint, exchange, deps), deps);
   } catch (error) {
     return closingWhereStopping(refusal(failure(error, exchange, deps), exchange, deps), deps);
   } finally {
@@ -54,13 +52,12 @@ function failure(error: unknown, { request, receipt }: HttpExchange, deps: HttpD
   return deps.books.diskRefused(error) ? bookkeepingDown() : internalError();
 }
 
-function responseOf(
-  outcome: JsonReply | Refusal | Response,
-  exchange: HttpExchange,
-  deps: HttpDeps,
-): Response {
+function responseOf(outcome: object, { about }: Endpoint, exchange: HttpExchange, deps: HttpDeps): Response {
   if (outcome instanceof Response) return outcome;
-  return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
+  if (refused(outcome)) return refusal(outcome, exchange, deps);
+  const reply =
+    outcome instanceof JsonReply ? outcome : new JsonReply(Number(Object.keys(about.answers)[0]), outcome);
+  return replyResponse(reply, exchange.receipt);
 }
 
 /** Clients that keep connections open learn with the answer that this one is not to be used again. */

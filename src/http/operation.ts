@@ -45,7 +45,8 @@ export function operation<P extends string, A extends About>(
         about.body === undefined ? null : await readFields(about.body as TObject, exchange, deps);
       if (refused(fields)) return fields;
       const { params } = exchange;
-      return handle({ who, query, fields, params, exchange } as unknown as OperationRequest<P, A>, deps);
+      const request = { who, query, fields, params, exchange } as unknown as OperationRequest<P, A>;
+      return handle(request, deps) as Promise<object>;
     },
   };
 }
@@ -64,6 +65,7 @@ export interface OperationRequest<P extends string, A extends About> {
 }
 
 export type Answered<A extends About> =
+  | AnswerTo<A>
   | JsonReply<AnswerTo<A>>
   | Refusal
   | (A extends { alsoAs: unknown } ? Response : never);

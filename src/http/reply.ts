@@ -1,7 +1,7 @@
 import { errorObject, type Refusal, refusalHeaders } from "../units/errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 
-/** What an endpoint answers with, before it becomes a response. */
+/** What an endpoint answers with besides JSON alone, before it becomes a response. */
 export class JsonReply<T = unknown> {
   constructor(
     readonly status: number,
@@ -14,25 +14,19 @@ export class JsonReply<T = unknown> {
 }
 
 /** One that is answered again and again. */
-export const written = <T>({ status, json, headers }: JsonReply<T>) =>
-  new JsonReply(status, json, headers, JSON.stringify(json));
+export const written = <T>(json: T) => new JsonReply(200, json, {}, JSON.stringify(json));
 
-export const ok = <T>(json: T): JsonReply<T> => new JsonReply(200, json);
-export const created = <T>(json: T): JsonReply<T> => new JsonReply(201, json);
-
-export const list = <Row>(data: readonly Row[]) => ok({ object: "list" as const, data });
+export const list = <Row>(data: readonly Row[]) => ({ object: "list" as const, data });
 
 /** A page of rows, of which one more was requested than fits on it. */
 export const page = async <Row, View>(
   rows: readonly Row[],
   limit: number,
   view: (row: Row) => View | Promise<View>,
-) =>
-  ok({
-    object: "list" as const,
-    data: await Promise.all(rows.slice(0, limit).map(view)),
-    has_more: rows.length > limit,
-  });
+) => ({
+  ...list(await Promise.all(rows.slice(0, limit).map(view))),
+  has_more: rows.length > limit,
+});
 
 export const replyResponse = ({ status, json, headers, text }: JsonReply, receipt: ReceiptId): Response =>
   new Response(text ?? (json === undefined ? null : JSON.stringify(json)), {

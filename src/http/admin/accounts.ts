@@ -7,14 +7,13 @@ import type { WalletName } from "../../customers/accounts/wallet-message.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { invalidField, refused } from "../../units/errors/refusal.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { liveKeys } from "../endpoints/claims.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 
 /** Who an operator is written to by: accounts by the address or wallet that they are known by. */
-export const adminAccountEndpoints = (): Endpoint[] => [
+export const adminAccountEndpoints = () => [
   operation("GET /admin/accounts", ADMIN.findAccount, async ({ query }, { accounts, keyDeps }) => {
     const about = knownBy(query.email, query.wallet);
     if (refused(about)) return about;
@@ -25,19 +24,19 @@ export const adminAccountEndpoints = (): Endpoint[] => [
     const found = await accounts.store.accountBalances({ account: id as AccountId });
     return found === null
       ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
-      : ok(accountView(found, keyDeps.clock.now()));
+      : accountView(found, keyDeps.clock.now());
   }),
   operation("POST /admin/accounts/:id/detach", ADMIN.detach, async ({ params, fields }, deps) => {
     const { balance_id, revoke_keys = false } = fields;
     const account = params.id as AccountId;
     const balance = await detach(deps.accounts, account, balance_id as BalanceId, revoke_keys);
     if (refused(balance)) return balance;
-    return ok({
+    return {
       account_id: account,
       balance_id: balance,
-      detached: true,
+      detached: true as const,
       ...(await liveKeys(balance, deps)),
-    });
+    };
   }),
 ];
 

@@ -1,48 +1,34 @@
 import { ADMIN, type BALANCE_STATES, type BalanceAnswer, type ListedBalance } from "../../api/admin.ts";
 import type { Account } from "../../customers/accounts/account.ts";
-import type { Balance, Key } from "../../customers/keys/key.ts";
+import type { Balance } from "../../customers/keys/key.ts";
 import { OPERATOR } from "../../customers/keys/root.ts";
-import { revoke } from "../../customers/keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
-import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
+import type { AccountId, BalanceId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
-import { keysPage } from "../endpoints/key-list.ts";
-import {
-  changedKey,
-  keyWithSecret,
-  newBalance,
-  newKey,
-  noSuchSecret,
-  revoked,
-  shownKey,
-} from "../endpoints/keys.ts";
 import { changeBalance } from "../endpoints/me.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { ok, page } from "../reply.ts";
+import { page } from "../reply.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
-export const adminBalanceEndpoints = (): Endpoint[] => [
+export const adminBalanceEndpoints = () => [
   operation("GET /admin/balances", ADMIN.balances, async ({ query }, deps) => {
     const { limit, before, below_usd: below, state } = query;
     if (before !== null && (await deps.keyDeps.store.balanceWithBudgets(before as BalanceId)) === null) {
       return invalidField("before", "`before` must be the id of a balance.");
     }
-    return ok(await balancesPage({ limit, before: before as BalanceId | null, below, state }, deps));
+    return balancesPage({ limit, before: before as BalanceId | null, below, state }, deps);
   }),
   operation("GET /admin/balances/:id", ADMIN.balance, async ({ params: { id } }, deps) => {
     const balance = await balanceNamed(id, deps);
-    if (refused(balance)) return balance;
-    return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
+    return refused(balance) ? balance : balanceView(balance, await ownersOf([balance], deps), deps);
   }),
   operation("PATCH /admin/balances/:id", ADMIN.changeBalance, async ({ params: { id }, fields }, deps) => {
     const balance = await changeBalance(id as BalanceId, fields, OPERATOR, deps);
-    if (refused(balance)) return balance;
-    return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
+    return refused(balance) ? balance : balanceView(balance, await ownersOf([balance], deps), deps);
   }),
   operation("GET /admin/balances/:id/credits", ADMIN.credits, async ({ params, query: { limit } }, deps) => {
     const balance = await balanceNamed(params.id, deps);
@@ -51,37 +37,6 @@ export const adminBalanceEndpoints = (): Endpoint[] => [
       ...creditView(credit),
       idempotency_key: credit.idempotencyKey,
     }));
-  }),
-  operation("GET /admin/balances/:id/keys", ADMIN.keys, async ({ params, query }, deps) => {
-    const balance = await balanceNamed(params.id, deps);
-    if (refused(balance)) return balance;
-    const { store } = deps.keyDeps;
-    const before = query.before as KeyId | null;
-    if (before !== null && (await store.keyById(before))?.balanceId !== balance.id) {
-      return invalidField("before", "`before` must be the id of a key of this balance.");
-    }
-    return keysPage([balance.id], query, deps);
-  }),
-  // Not throttled: where nobody else may make balances, the operator does.
-  operation("POST /admin/keys", ADMIN.createKey, ({ fields }, deps) => newBalance(fields, deps)),
-  operation("POST /admin/balances/:id/keys", ADMIN.createKeyOn, async ({ params, fields }, deps) => {
-    const balance = await balanceNamed(params.id, deps);
-    return refused(balance) ? balance : newKey(balance, fields, OPERATOR, deps);
-  }),
-  operation("POST /admin/keys/find", ADMIN.findKey, async ({ fields }, deps) =>
-    shownKey((await keyWithSecret(fields.key, deps)) ?? noSuchSecret(), deps),
-  ),
-  operation("GET /admin/keys/:id", ADMIN.key, async ({ params: { id } }, deps) =>
-    shownKey(await keyNamed(id, deps), deps),
-  ),
-  // For a user who asks for more: the operator raises what the owner may not be there to raise.
-  operation("PATCH /admin/keys/:id", ADMIN.changeKey, async ({ params: { id }, fields }, deps) =>
-    changedKey(await keyNamed(id, deps), fields, OPERATOR, deps),
-  ),
-  // For a key that was reported as leaked: the operator need not wait for its owner.
-  operation("POST /admin/keys/:id/revoke", ADMIN.revoke, async ({ params: { id } }, deps) => {
-    const found = await keyNamed(id, deps);
-    return refused(found) ? found : revoked(await revoke(deps.keyDeps, found.id, OPERATOR));
   }),
 ];
 
@@ -168,9 +123,4 @@ export async function balanceNamed(
 ): Promise<Balance | Refusal> {
   const withBudgets = await keyDeps.store.balanceWithBudgets(id as BalanceId);
   return withBudgets?.balance ?? invalidField("id", `There is no balance \`${repeated(id)}\`.`);
-}
-
-async function keyNamed(id: string, { keyDeps }: HttpDeps): Promise<Key | Refusal> {
-  const key = await keyDeps.store.keyById(id as KeyId);
-  return key ?? invalidField("id", `There is no key \`${repeated(id)}\`.`);
 }

@@ -1,11 +1,10 @@
 import { EXPORTS } from "../../api/exports.ts";
 import { isoTime } from "../../units/clock.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { list } from "../reply.ts";
 
 /** How far the books are exported: docs/selling.md. */
-export const adminExportEndpoints = (): Endpoint[] => [
+export const adminExportEndpoints = () => [
   operation("GET /admin/exports", EXPORTS.list, async (_, { books, keyDeps }) => {
     const now = keyDeps.clock.now();
     return list(

@@ -3,16 +3,15 @@ import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
 import { type LiveRoutes, type RouteReport, routeKey } from "../../hosts/route-report.ts";
 import type { HostLoad } from "../../hosts/slots/host-slots.ts";
 import { epochMs, isoTime } from "../../units/clock.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { rounded } from "../pages/figures.ts";
-import { list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 
 /**
  * What the operator's configuration came to: hosts with their health, and the whole of it without its
  * secrets.
  */
-export const adminHostEndpoints = (): Endpoint[] => [
+export const adminHostEndpoints = () => [
   operation("GET /admin/hosts", ADMIN.hosts, async (_, { config, processes }) => {
     const present = config.catalog;
     const { routes, loads } = await processes.hosts();
@@ -21,7 +20,7 @@ export const adminHostEndpoints = (): Endpoint[] => [
       [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, loads)),
     );
   }),
-  operation("GET /admin/config", ADMIN.config, (_, deps) => ok(deps.config.view())),
+  operation("GET /admin/config", ADMIN.config, (_, deps) => deps.config.view()),
 ];
 
 interface RouteTo {

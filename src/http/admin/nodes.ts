@@ -4,13 +4,12 @@ import type { NodeReport } from "../../store/nodes/fleet.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 
 /** The gateways that share a store, and the closing of one that will never come back: docs/scaling.md. */
-export const adminNodeEndpoints = (): Endpoint[] => [
+export const adminNodeEndpoints = () => [
   operation("GET /admin/nodes", NODES.list, async (_, { books, config }) => {
     const differences = await config.nodeDifferences();
     return list((await books.nodes.list()).map((node) => view(node, differences.get(node.name) ?? [])));
@@ -21,7 +20,7 @@ export const adminNodeEndpoints = (): Endpoint[] => [
     if (node !== undefined && node.state !== "alive") await logClosing(node, books.changes);
     switch (await books.nodes.close(id)) {
       case "closed":
-        return ok({ id, state: "left" });
+        return { id, state: "left" as const };
       case "alive":
         return invalidField(
           "id",

@@ -13,7 +13,7 @@ import type { HttpExchange } from "../exchange.ts";
 import { readUsd } from "../fields.ts";
 import { metricsResponse } from "../metrics-listener.ts";
 import { operation } from "../operation.ts";
-import { type JsonReply, ok, page } from "../reply.ts";
+import { page } from "../reply.ts";
 import { notAdmin } from "./token.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
@@ -40,7 +40,7 @@ export const adminEndpoints = (): Endpoint[] => [
       );
     }
     if (done.balanceId !== balanceId || done.amount !== amount) return usedKey(done, "credited");
-    return ok({ ...entryView(done), credited_at: isoTime(done.at) });
+    return { ...entryView(done), credited_at: isoTime(done.at) };
   }),
   // For what was credited by mistake, and for refunds.
   operation("POST /admin/debits", ADMIN.debit, async ({ fields }, deps) => {
@@ -54,7 +54,7 @@ export const adminEndpoints = (): Endpoint[] => [
     if ("available" in done) return tooMuch(amount, balanceId, done.available);
     const isSame = amount === "all" ? done.tookAll : !done.tookAll && done.amount === -amount;
     if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
-    return ok({ ...entryView(done), debited_at: isoTime(done.at) });
+    return { ...entryView(done), debited_at: isoTime(done.at) };
   }),
   operation("POST /admin/accounts/:id/suspend", ADMIN.suspend, ({ params, fields, exchange }, deps) =>
     setSuspension(params.id, { reason: fields.reason, lifted: null }, named(fields, exchange), deps),
@@ -85,12 +85,12 @@ export const adminEndpoints = (): Endpoint[] => [
       (sum, { driftNano }) => sum + magnitude(driftNano),
       magnitude(invariant),
     );
-    return ok({ ok: drift === 0n, drift_nano: String(drift), ...booksView(books) });
+    return { ok: drift === 0n, drift_nano: String(drift), ...booksView(books) };
   }),
   operation("POST /admin/reload", ADMIN.reload, async (_, deps) => {
     const { problem, needsRestart } = await deps.config.reload();
     return problem === null
-      ? ok({ reloaded: true, needs_restart: needsRestart })
+      ? { reloaded: true as const, needs_restart: needsRestart }
       : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
   }),
   {
@@ -161,7 +161,7 @@ async function setSuspension(
   decided: Pick<SuspensionRecord, "reason" | "lifted">,
   { by, note }: UnsuspendFields & { readonly by: string },
   { keyDeps }: HttpDeps,
-): Promise<JsonReply<SuspensionAnswer> | Refusal> {
+): Promise<SuspensionAnswer | Refusal> {
   if (by === BY_GATEWAY)
     return invalidField("by", `\`${BY_GATEWAY}\` is what the gateway does by itself: send another \`by\`.`);
   const done = await keyDeps.store.suspend({
@@ -173,7 +173,7 @@ async function setSuspension(
   });
   if (done === null) return noSubject();
   for (const balance of done.balances) keyDeps.keyring.forgetBalance(balance);
-  return ok({ id: subject, suspended: done.suspended, balance_ids: done.balances });
+  return { id: subject, suspended: done.suspended, balance_ids: done.balances };
 }
 
 /** By the operator whose token it is, where nobody else is named. */

@@ -10,15 +10,14 @@ import { invalidField, type Refusal, refused } from "../../units/errors/refusal.
 import { TAKEN_NAMES } from "../../units/operator-roles.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { readTime, repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { created, list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 import { FIRST_OPERATOR } from "./token.ts";
 
 /** Who operates the gateway, and with which role. */
-export const operatorEndpoints = (): Endpoint[] => [
-  operation("GET /admin/me", OPERATORS.me, ({ exchange }) => ok(view(exchange.operator!))),
+export const operatorEndpoints = () => [
+  operation("GET /admin/me", OPERATORS.me, ({ exchange }) => view(exchange.operator!)),
   operation("GET /admin/operators", OPERATORS.list, async (_, deps) => {
     const stored = (await deps.books.operators.list()).map(storedView);
     return list([view(FIRST_OPERATOR), ...deps.config.settings.operators.map(configuredView), ...stored]);
@@ -40,7 +39,7 @@ export const operatorEndpoints = (): Endpoint[] => [
             )
           : { name, role, expiresAt: expiresAt ?? null, createdAt, tokenHash: hashSecret(token) },
     );
-    return refused(added) ? added : created(withToken(added as StoredOperator, token));
+    return refused(added) ? added : withToken(added as StoredOperator, token);
   }),
   operation("POST /admin/operators/:name/rotate", OPERATORS.rotate, async ({ params, fields }, deps) => {
     const expiresAt = expiryOf(fields.expires_at, deps);
@@ -53,13 +52,13 @@ export const operatorEndpoints = (): Endpoint[] => [
         ? invalidField("expires_at", `\`${known.name}\` has expired: send a later \`expires_at\`, or null.`)
         : { ...known, expiresAt: end, tokenHash: hashSecret(token) };
     });
-    return refused(rotated) ? rotated : ok(withToken(rotated as StoredOperator, token));
+    return refused(rotated) ? rotated : withToken(rotated as StoredOperator, token);
   }),
   operation("DELETE /admin/operators/:name", OPERATORS.remove, async ({ params: { name } }, deps) => {
     const removed = await deps.books.operators.change(name, (known) =>
       known === null ? unknownOperator(name, deps) : "remove",
     );
-    return refused(removed) ? removed : ok({ name, removed: true as const });
+    return refused(removed) ? removed : { name, removed: true as const };
   }),
 ];
 

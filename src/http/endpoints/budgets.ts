@@ -2,21 +2,21 @@ import { BUDGETS, type BudgetAnswer, type ChangedBudget } from "../../api/budget
 import { MAX_BUDGET_NAME } from "../../api/keys.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../customers/keys/budgets.ts";
 import type { Balance, Budget } from "../../customers/keys/key.ts";
-import type { Actor } from "../../customers/keys/root.ts";
+import { type Actor, OPERATOR } from "../../customers/keys/root.ts";
 import { DAY_MS, isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
+import { balanceNamed } from "../admin/balances.ts";
 import { actorOf } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { created, type JsonReply, list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 import { tooManyAtOnce } from "./usage.ts";
 
 /** Named spending caps: contract §4. */
-export const budgetEndpoints = (): Endpoint[] => [
+export const budgetEndpoints = () => [
   operation("GET /v1/budgets", BUDGETS.list, ({ who }, deps) => listOfBudgets(who.balance, deps)),
   operation("POST /v1/budgets", BUDGETS.create, async ({ who, fields }, deps) => {
     const { name, window, per } = fields;
@@ -24,43 +24,43 @@ export const budgetEndpoints = (): Endpoint[] => [
     if (refused(cap)) return cap;
     const spec = { name, window, cap, perTag: per?.slice(PER.length) ?? null };
     const budget = await createBudget(deps.keyDeps, who.balance.id, spec, actorOf(who));
-    return refused(budget) ? budget : created(await view(budget, deps));
+    return refused(budget) ? budget : view(budget, deps);
   }),
   operation("GET /v1/budgets/:name", BUDGETS.show, async ({ who, params, query }, deps) => {
     const budget = (await budgetsOf(who.balance, deps)).find((one) => one.name === params.name);
     if (budget === undefined) return unknownBudget(shortened(params.name));
-    if (!budget.perTag) return ok(await view(budget, deps));
+    if (!budget.perTag) return view(budget, deps);
     const values = query.value === null ? await valuesThatSpentMost(budget, deps) : [query.value];
     return values === null
       ? tooManyAtOnce()
-      : ok({ ...(await view(budget, deps)), values: await valueViews(budget, values, deps) });
+      : { ...(await view(budget, deps)), values: await valueViews(budget, values, deps) };
   }),
   operation("PATCH /v1/budgets/:name", BUDGETS.change, ({ who, fields, params }, deps) =>
     changedBudget(who.balance, params.name, fields, actorOf(who), deps),
   ),
   operation("DELETE /v1/budgets/:name", BUDGETS.drop, async ({ who, params }, deps) => {
     const budget = await dropBudget(deps.keyDeps, who.balance.id, shortened(params.name), actorOf(who));
-    return refused(budget) ? budget : ok({ name: budget.name, deleted: true });
+    return refused(budget) ? budget : { name: budget.name, deleted: true as const };
   }),
 ];
 
-export async function listOfBudgets(balance: Balance, deps: HttpDeps) {
+async function listOfBudgets(balance: Balance, deps: HttpDeps) {
   const budgets = await budgetsOf(balance, deps);
   return list(await Promise.all(budgets.map((budget) => view(budget, deps))));
 }
 
-export async function changedBudget(
+async function changedBudget(
   balance: Balance,
   name: string,
   { cap_usd, window }: ChangedBudget,
   by: Actor,
   deps: HttpDeps,
-): Promise<JsonReply<BudgetAnswer> | Refusal> {
+): Promise<BudgetAnswer | Refusal> {
   const cap = cap_usd === undefined ? undefined : readUsd("cap_usd", cap_usd);
   if (refused(cap)) return cap;
   const change = { ...(cap === undefined ? {} : { cap }), ...(window === undefined ? {} : { window }) };
   const budget = await changeBudget(deps.keyDeps, balance.id, shortened(name), change, by);
-  return refused(budget) ? budget : ok(await view(budget, deps));
+  return refused(budget) ? budget : view(budget, deps);
 }
 
 async function budgetsOf(balance: Balance, { keyDeps }: HttpDeps): Promise<readonly Budget[]> {
@@ -112,3 +112,22 @@ const MAX_VALUES = 50;
 
 /** No longer than a name may be. */
 const shortened = (name: string): string => name.slice(0, MAX_BUDGET_NAME);
+
+/**
+ * Budgets of any balance, for a user who is refused by a cap of their own and asks why: they may not be there
+ * to raise it.
+ */
+export const adminBudgetEndpoints = () => [
+  operation("GET /admin/balances/:id/budgets", BUDGETS.listForOperator, async ({ params }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    return refused(balance) ? balance : listOfBudgets(balance, deps);
+  }),
+  operation(
+    "PATCH /admin/balances/:id/budgets/:name",
+    BUDGETS.changeForOperator,
+    async ({ params, fields }, deps) => {
+      const balance = await balanceNamed(params.id, deps);
+      return refused(balance) ? balance : changedBudget(balance, params.name, fields, OPERATOR, deps);
+    },
+  ),
+];

@@ -12,7 +12,7 @@ import type { Identity } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { type Answered, type OperationRequest, operation } from "../operation.ts";
-import { type JsonReply, ok, written } from "../reply.ts";
+import { type JsonReply, written } from "../reply.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
 
 /**
@@ -28,11 +28,11 @@ export function catalogEndpoints(): Endpoint[] {
       const { health } = deps;
       const of = catalogFor(who, deps);
       const policy = policyOf(who);
-      if (policy) return ok(entriesBody({ ...of, models: permittedModels(policy, of.models) }, deps));
+      if (policy) return entriesBody({ ...of, models: permittedModels(policy, of.models) }, deps);
       const availability = availabilityOf(of, health);
       let entries = entriesOf.get(of);
       if (entries === undefined || !availability.equals(entries.availability)) {
-        entries = { availability, reply: written(ok(entriesBody(of, deps))) };
+        entries = { availability, reply: written(entriesBody(of, deps)) };
         entriesOf.set(of, entries);
       }
       return entries.reply;
@@ -48,8 +48,8 @@ export function catalogEndpoints(): Endpoint[] {
       const views = reachable(listed.views, who, of);
       const page = pageOf(views, query);
       if (refused(page)) return page;
-      if (page.models.length < listed.views.length) return ok(pageView(page, views.length, baseUrl));
-      listed.whole ??= written(ok(pageView(page, views.length, baseUrl)));
+      if (page.models.length < listed.views.length) return pageView(page, views.length, baseUrl);
+      listed.whole ??= written(pageView(page, views.length, baseUrl));
       return listed.whole;
     }),
     operation("GET /v1/models/:id", CATALOG.model, ({ who, params: { id } }, deps) => model(id, who, deps)),
@@ -163,5 +163,5 @@ function model(name: string, who: Identity | null, deps: HttpDeps): Answered<typ
   const [only] = behind;
   if (only === undefined) return unknownModel(id, suggest);
   const named = only.id === id ? only : together(id, behind, asksOpenTier(id, catalog));
-  return ok(modelView(named, baseUrl));
+  return modelView(named, baseUrl);
 }

@@ -6,13 +6,12 @@ import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { ownBalances } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { readTime } from "../fields.ts";
 import { operation } from "../operation.ts";
 import { page } from "../reply.ts";
 
 /** The log of changes: an owner's own, and everybody's for the operator. */
-export const changeEndpoints = (): Endpoint[] => [
+export const changeEndpoints = () => [
   operation("GET /v1/changes", CHANGES.own, ({ who, query }, deps) => {
     const account = who.by === "session" ? who.accountBalances.account.id : null;
     return listed({ balances: ownBalances(who), account }, query, ownersView, deps);

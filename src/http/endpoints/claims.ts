@@ -1,4 +1,10 @@
-import { CLAIMS, type ClaimAnswer, UndoFields, type WaitingClaim } from "../../api/claims.ts";
+import {
+  CLAIMS,
+  type ClaimAnswer,
+  UndoFields,
+  type UndoneAnswer,
+  type WaitingClaim,
+} from "../../api/claims.ts";
 import type { Account, Claim } from "../../customers/accounts/account.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../customers/accounts/claim.ts";
 import { claimEnds, isPending } from "../../customers/accounts/ownership.ts";
@@ -25,9 +31,9 @@ import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readFields } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { type JsonReply, list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 import { emailOf, identityView, MAX_MAILS, tooMany } from "./accounts.ts";
-import { usedKeyView } from "./key-view.ts";
+import { usedKeyView } from "./key-list.ts";
 
 /** How balances come into accounts, and out of them again: decision 8. */
 export const claimEndpoints = (): Endpoint[] => [
@@ -79,11 +85,15 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
     retryAfter(retryAfterS),
   );
 
-const claimed = (account: Account, balance: BalanceId, confirmed: boolean): JsonReply<ClaimAnswer> =>
-  ok({ account_id: account.id, balance_id: balance, ...identityView(account), confirmed });
+const claimed = (account: Account, balance: BalanceId, confirmed: boolean): ClaimAnswer => ({
+  account_id: account.id,
+  balance_id: balance,
+  ...identityView(account),
+  confirmed,
+});
 
 /** Takes the secret from before the claim too, which opens nothing else once the account has replaced it. */
-async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
+async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<UndoneAnswer | Refusal> {
   const secret = bearerOf(exchange.request);
   if (secret !== null && isRecoverySecret(secret)) {
     const fields = await readFields(UndoFields, exchange, deps);
@@ -92,9 +102,7 @@ async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply |
     if (taken === null) {
       return againstGuessing(exchange, deps, async () => invalidRecovery(deps.config.settings.dashboardUrl));
     }
-    return refused(taken)
-      ? taken
-      : ok({ balance_id: taken, withdrawn: true, ...(await liveKeys(taken, deps)) });
+    return refused(taken) ? taken : { balance_id: taken, withdrawn: true, ...(await liveKeys(taken, deps)) };
   }
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
@@ -139,9 +147,9 @@ async function settle(
   id: string,
   word: "confirm" | "decline",
   deps: HttpDeps,
-): Promise<JsonReply<ClaimAnswer> | Refusal> {
+): Promise<ClaimAnswer | Refusal> {
   const balance = await settleClaim(deps.accounts, account.id, id as BalanceId, word);
   return refused(balance)
     ? balance
-    : ok({ account_id: account.id, balance_id: balance, confirmed: word === "confirm" });
+    : { account_id: account.id, balance_id: balance, confirmed: word === "confirm" };
 }

@@ -10,32 +10,30 @@ import { windowAt } from "../../units/window.ts";
 import type { KeyIdentity } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { operation } from "../operation.ts";
-import { ok } from "../reply.ts";
 import { noReceipt, receiptView, visible } from "./receipts.ts";
 
 /** What programs made for OpenRouter or LiteLLM ask for, from the same books as everything else: api/compatible. */
-export const compatibleEndpoints = (): Endpoint[] => [
+export const compatibleEndpoints = () => [
   // The second is the first's older name.
   ...(["GET /v1/key", "GET /v1/auth/key"] as const).map((name) =>
-    operation(name, COMPATIBLE.key, async ({ who, exchange }, deps) =>
-      ok({ data: await keyView(who, exchange, deps) }),
-    ),
+    operation(name, COMPATIBLE.key, async ({ who, exchange }, deps) => ({
+      data: await keyView(who, exchange, deps),
+    })),
   ),
   operation("GET /v1/generation", COMPATIBLE.generation, async ({ who, query: { id } }, deps) => {
     if (id === null) return invalidField("id", "`id` is missing; it must be the id of a receipt.");
     const stored = await visible(id, who, deps);
     if (stored === null) return noReceipt(id, ` that this credential can read. ${WHICH_ID}`, deps);
-    return ok({ data: generationView(receiptView(stored)) });
+    return { data: generationView(receiptView(stored)) };
   }),
   operation("GET /key/info", COMPATIBLE.keyInfo, async ({ who, query }, deps) => {
     const { key } = who;
     if (query.key !== null && query.key !== key.id && hashSecret(query.key) !== key.hash) {
       return invalidField("key", "`key` must be the key that sends this, or be left out.");
     }
-    return ok({ key: key.id, info: await keyInfo(who, deps) });
+    return { key: key.id, info: await keyInfo(who, deps) };
   }),
 ];
 

@@ -5,12 +5,11 @@ import { isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
 import { page } from "../reply.ts";
 
 /** What happened to balances: what endpoints are sent, for programs that read it instead. */
-export const eventEndpoints = (): Endpoint[] => [
+export const eventEndpoints = () => [
   operation("GET /v1/events", EVENTS.list, ({ who, query }, deps) =>
     listed({ balanceId: who.balance.id, kind: query.type, reader: "owner" }, query, deps, eventView),
   ),

@@ -1,20 +1,21 @@
-import { COUNT_TOKENS, GENERATION } from "../../api/generation.ts";
+import { COMPACTION, COUNT_TOKENS, GENERATION } from "../../api/generation.ts";
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import type { GenerationAnswer, GenerationCall } from "../../generation/answer.ts";
+import { tooMuchUnpaid } from "../../generation/refusals.ts";
+import { wideNetwork } from "../../ledger/limits/wide-network.ts";
+import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
+import { errorObject, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../authentication.ts";
 import { declaredLength } from "../body.ts";
 import { clientBlocks } from "../client-blocks.ts";
-import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { EventLoopTurn } from "../event-loop-turn.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { type JsonReply, ok } from "../reply.ts";
 import { readSenderBody, SMALL_BYTES } from "../sender-body.ts";
 import { answerResponse } from "../streaming.ts";
 import { webSocketEndpoint } from "../websocket/upgrade.ts";
-import { compactionEndpoint } from "./compaction.ts";
 
 /**
  * The three surfaces. Everything that is decided about a generation request is decided in
@@ -27,13 +28,8 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
     surface("responses", "/v1/responses", bearerOf, turn, deps),
     surface("messages", "/v1/messages", bearerOrApiKeyOf, turn, deps),
     webSocketEndpoint(),
-    compactionEndpoint(),
-    {
-      method: "POST",
-      path: "/v1/messages/count_tokens",
-      about: COUNT_TOKENS,
-      handle: countTokens,
-    },
+    { method: "POST", path: "/v1/responses/compact", about: COMPACTION, handle: compact },
+    { method: "POST", path: "/v1/messages/count_tokens", about: COUNT_TOKENS, handle: countTokens },
   ];
 }
 
@@ -44,10 +40,6 @@ function surface(
   turn: EventLoopTurn,
   deps: HttpDeps,
 ): Endpoint {
-  const turnedAway = (refusal: Refusal): Refusal => {
-    deps.generation.turnedAway(name, refusal.code);
-    return refusal;
-  };
   return {
     method: "POST",
     path,
@@ -60,13 +52,13 @@ function surface(
       // faster together: each fills the processor's caches.
       if (isSmall(declared)) await turn.end();
       const secret = secretOf(request);
-      if (secret === null) return turnedAway(missingKey(request));
+      if (secret === null) return turnedAway(name, missingKey(request), deps);
       const body = await readSenderBody(exchange, secret, deps, declared);
-      if (refused(body)) return turnedAway(body);
+      if (refused(body)) return turnedAway(name, body, deps);
       exchange.gatewaysTurn();
       try {
-        const answer = await deps.generation.generateOnce(name, new ClientCall(secret, body, exchange, deps));
-        return refused(answer) ? turnedAway(answer) : answerResponse(answer, exchange);
+        const answer = await deps.generation.generateOnce(name, callOf(secret, body, exchange, deps));
+        return refused(answer) ? turnedAway(name, answer, deps) : answerResponse(answer, exchange);
       } finally {
         exchange.clientsTurn();
       }
@@ -74,10 +66,28 @@ function surface(
   };
 }
 
+/** The body has been read, so that it is known whether its sender could pay for it. */
+const callOf = (
+  secret: string,
+  body: Uint8Array,
+  exchange: HttpExchange,
+  deps: HttpDeps,
+): GenerationCall => ({
+  secret,
+  body,
+  headers: exchange.request.headers,
+  signal: exchange.request.signal,
+  isUnpaid: exchange.isUnpaid,
+  blocks: () => clientBlocks(exchange, deps),
+});
+
 const isSmall = (declared: number | null | Refusal): boolean =>
   typeof declared === "number" && declared <= SMALL_BYTES;
 
-async function countTokens(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
+async function countTokens(
+  exchange: HttpExchange,
+  deps: HttpDeps,
+): Promise<{ input_tokens: number } | Refusal> {
   const identity = await identify(exchange, deps, bearerOrApiKeyOf);
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");
@@ -89,5 +99,57 @@ async function countTokens(exchange: HttpExchange, deps: HttpDeps): Promise<Json
   const { isUnpaid } = exchange;
   const asker = { key: identity.key, blocks: clientBlocks(exchange, deps), isUnpaid, signal };
   const tokens = await deps.generation.countTokens(body, asker);
-  return refused(tokens) ? tokens : ok({ input_tokens: tokens });
+  return refused(tokens) ? tokens : { input_tokens: tokens };
 }
+
+/**
+ * OpenAI's older way to have a conversation shortened: a request of its own. It is served as the newer one, an
+ * ordinary request that ends in `compaction_trigger`, with everything that this brings: holds, hosts, receipt.
+ */
+async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response | Refusal> {
+  const secret = bearerOf(exchange.request);
+  if (secret === null) return turnedAway("responses", missingKey(exchange.request), deps);
+  const body = await readSenderBody(exchange, secret, deps);
+  if (refused(body)) return turnedAway("responses", body, deps);
+  exchange.gatewaysTurn();
+  try {
+    const request = exchange.isUnpaid ? await compactUnpaid(body, exchange, deps) : compactionRequest(body);
+    if (request === null) return turnedAway("responses", tooMuchUnpaid(RETRY_S), deps);
+    const call = callOf(secret, request, exchange, deps);
+    const answer = await deps.generation.generateOnce("responses", call);
+    return refused(answer) ? turnedAway("responses", answer, deps) : compactionResponse(answer, deps);
+  } finally {
+    exchange.clientsTurn();
+  }
+}
+
+/** Parsing ten megabytes would keep everybody else waiting. */
+function compactUnpaid(body: Uint8Array, exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | null> {
+  const key = wideNetwork(clientBlocks(exchange, deps));
+  return deps.generation.compaction(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
+}
+
+const COMPACT_MS = 10_000;
+const RETRY_S = 5;
+
+function turnedAway(name: SurfaceName, refusal: Refusal, deps: HttpDeps): Refusal {
+  deps.generation.turnedAway(name, refusal.code);
+  return refusal;
+}
+
+function compactionResponse(answer: GenerationAnswer, deps: HttpDeps): Response {
+  const { status, headers } = answer;
+  // An error, because nothing else is streamed when it is asked for whole.
+  const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : null;
+  if (status !== 200 || body === null) return new Response(body, { status, headers });
+  const compaction = readCompaction(body);
+  if (compaction !== null) return new Response(JSON.stringify(compaction), { status, headers });
+  const error = errorObject(notShortened(), deps.config.settings.baseUrl);
+  return new Response(JSON.stringify({ error }), { status: notShortened().status, headers });
+}
+
+const notShortened = (): Refusal =>
+  refuse(
+    "upstream_error",
+    "The host did not shorten the conversation, or not to its end; what it wrote was charged. Send the request again, or shorten the conversation yourself.",
+  );

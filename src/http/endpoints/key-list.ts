@@ -1,16 +1,16 @@
-import type { KEY_ORDERS } from "../../api/keys.ts";
+import type { KEY_ORDERS, KeyAnswer, MintedAnswer } from "../../api/keys.ts";
 import type { Period } from "../../api/usage.ts";
+import type { Minted } from "../../customers/keys/creation.ts";
 import type { Key } from "../../customers/keys/key.ts";
 import type { KeyFilter } from "../../customers/keys/key-store.ts";
+import type { LedgerOperations } from "../../store/ledger/ledger-operations.ts";
 import type { KeyActivity } from "../../store/usage/key-activity.ts";
-import { isoTime } from "../../units/clock.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import { ok, page } from "../reply.ts";
-import { usedKeyView } from "./key-view.ts";
-import { tooManyAtOnce } from "./usage.ts";
-import { periodAt } from "./usage-period.ts";
+import { page } from "../reply.ts";
+import { periodAt, tooManyAtOnce } from "./usage.ts";
 
 interface KeysQuery extends Omit<KeyFilter, "ids"> {
   readonly limit: number;
@@ -39,13 +39,13 @@ export async function keysPage(balances: readonly BalanceId[], query: KeysQuery,
   const keys = some.flatMap((id) => byId.get(id) ?? []);
   const isWhole = keys.length <= limit && at + MAX_ORDERED >= order.length;
   const last = keys.length > limit ? keys[limit - 1]!.id : order[at + MAX_ORDERED - 1];
-  const { data } = (await pageOfKeys(keys, limit, deps, use)).json;
-  return ok({
+  const { data } = await pageOfKeys(keys, limit, deps, use);
+  return {
     object: "list" as const,
     data,
     has_more: !isWhole,
     next_before: isWhole ? null : last!,
-  });
+  };
 }
 
 /** Keys of the order that one page looks for among those that the filter leaves: the page may have fewer rows, or none. */
@@ -100,3 +100,53 @@ const ORDERS = {
   spend: (a: KeyActivity, b: KeyActivity) => b.chargedNano - a.chargedNano || latest(a, b),
   used: latest,
 } satisfies Record<(typeof KEY_ORDERS)[number], unknown>;
+
+/** A key as its owner sees it: never the secret, never its hash. */
+function keyView(key: Key, now: EpochMs): Omit<MintedAnswer, "key"> {
+  return {
+    id: key.id,
+    object: "key",
+    prefix: key.prefix,
+    name: key.name,
+    balance_id: key.balanceId,
+    state: stateOf(key, now),
+    created_at: isoTime(key.createdAt),
+    expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+    rpm_limit: key.rpmLimit,
+    tpm_limit: key.tpmLimit,
+    daily_limit_usd: amount(key.dailyLimit),
+    monthly_limit_usd: amount(key.monthlyLimit),
+    allowed_models: key.allowedModels,
+    budget: budgetField(key.budgets),
+    policy: key.policy ?? null,
+    price_list: key.priceList,
+  };
+}
+
+/** The same with what the key has used of its caps, and what its open requests hold now. */
+export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerOperations): Promise<KeyAnswer> {
+  const { day, month, held, heldAt } = await ledger.keyUse(key, now);
+  return {
+    ...keyView(key, now),
+    used_day_usd: usdFromNano(day),
+    used_month_usd: usdFromNano(month),
+    held_usd: usdFromNano(held),
+    held_at: heldAt,
+  };
+}
+
+/** The one answer that holds the plaintext. */
+export function mintedView({ key, secret }: Minted, now: EpochMs): MintedAnswer {
+  const { id, object, ...rest } = keyView(key, now);
+  return { id, object, key: secret, ...rest };
+}
+
+function stateOf({ state, expiresAt }: Key, now: EpochMs): "active" | "rotated" | "expired" | "revoked" {
+  return state !== "revoked" && expiresAt !== null && expiresAt <= now ? "expired" : state;
+}
+
+const amount = (limit: NanoUsd | null): number | null => (limit === null ? null : usdFromNano(limit));
+
+/** As it is written in requests: a name, several, or null. */
+const budgetField = (names: readonly string[]): string | readonly string[] | null =>
+  names.length === 0 ? null : names.length === 1 ? names[0]! : names;

@@ -1,13 +1,15 @@
+import { ADMIN } from "../../api/admin.ts";
 import {
   type AdminKeyFields,
   KEYS,
   KeyFields,
+  type MintedAnswer,
   type RevokedAnswer,
   type SetUpAnswer,
 } from "../../api/keys.ts";
 import { createKey, setUp } from "../../customers/keys/creation.ts";
 import type { Balance, Key } from "../../customers/keys/key.ts";
-import type { Actor } from "../../customers/keys/root.ts";
+import { type Actor, OPERATOR } from "../../customers/keys/root.ts";
 import { revise, revoke, rotate } from "../../customers/keys/rotation.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import { takeOfAll, takeOfEverybody, tooOften } from "../../ledger/limits/address.ts";
@@ -16,6 +18,7 @@ import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../u
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
+import { balanceNamed } from "../admin/balances.ts";
 import { actorOf, type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -23,11 +26,9 @@ import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readFields, repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { created, type JsonReply, ok } from "../reply.ts";
+import { recoveryUrl } from "./accounts.ts";
 import { keySpec } from "./key-fields.ts";
-import { keysPage, pageOfKeys } from "./key-list.ts";
-import { mintedView, usedKeyView } from "./key-view.ts";
-import { recoveryUrl } from "./ownership.ts";
+import { keysPage, mintedView, pageOfKeys, usedKeyView } from "./key-list.ts";
 
 /** Keys: contract §4. */
 export const keyEndpoints = (): Endpoint[] => [
@@ -59,10 +60,10 @@ export const keyEndpoints = (): Endpoint[] => [
     if (refused(rotated)) return rotated;
     const { old } = rotated;
     const now = deps.keyDeps.clock.now();
-    return ok({
+    return {
       ...mintedView(rotated, now),
       old_key: { id: old.id, expires_at: isoTime(old.expiresAt ?? now) },
-    });
+    };
   }),
   ...(["DELETE /v1/keys/:id", "POST /v1/keys/:id/revoke"] as const).map((name) =>
     operation(name, KEYS.revoke, async ({ who, params: { id }, exchange }, deps) => {
@@ -80,7 +81,42 @@ export const keyEndpoints = (): Endpoint[] => [
   ),
 ];
 
-async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply | Refusal> {
+/** The keys of any balance, for its operator: never a secret but of a new one, nor a hash. */
+export const adminKeyEndpoints = () => [
+  operation("GET /admin/balances/:id/keys", ADMIN.keys, async ({ params, query }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    if (refused(balance)) return balance;
+    const { store } = deps.keyDeps;
+    const before = query.before as KeyId | null;
+    if (before !== null && (await store.keyById(before))?.balanceId !== balance.id) {
+      return invalidField("before", "`before` must be the id of a key of this balance.");
+    }
+    return keysPage([balance.id], query, deps);
+  }),
+  // Not throttled: where nobody else may make balances, the operator does.
+  operation("POST /admin/keys", ADMIN.createKey, ({ fields }, deps) => newBalance(fields, deps)),
+  operation("POST /admin/balances/:id/keys", ADMIN.createKeyOn, async ({ params, fields }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    return refused(balance) ? balance : newKey(balance, fields, OPERATOR, deps);
+  }),
+  operation("POST /admin/keys/find", ADMIN.findKey, async ({ fields }, deps) =>
+    shownKey((await keyWithSecret(fields.key, deps)) ?? noSuchSecret(), deps),
+  ),
+  operation("GET /admin/keys/:id", ADMIN.key, async ({ params: { id } }, deps) =>
+    shownKey(await keyNamed(id, deps), deps),
+  ),
+  // For a user who asks for more: the operator raises what the owner may not be there to raise.
+  operation("PATCH /admin/keys/:id", ADMIN.changeKey, async ({ params: { id }, fields }, deps) =>
+    changedKey(await keyNamed(id, deps), fields, OPERATOR, deps),
+  ),
+  // For a key that was reported as leaked: the operator need not wait for its owner.
+  operation("POST /admin/keys/:id/revoke", ADMIN.revoke, async ({ params: { id } }, deps) => {
+    const found = await keyNamed(id, deps);
+    return refused(found) ? found : revoked(await revoke(deps.keyDeps, found.id, OPERATOR));
+  }),
+];
+
+async function create(exchange: HttpExchange, deps: HttpDeps): Promise<MintedAnswer | Refusal> {
   const { request } = exchange;
   if (isAnonymous(request)) {
     const { accountlessKeysPerAddressPerHour } = deps.config.settings;
@@ -106,50 +142,47 @@ async function create(exchange: HttpExchange, deps: HttpDeps): Promise<JsonReply
 }
 
 /** On a balance that exists. */
-export async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
+async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
   const now = deps.keyDeps.clock.now();
   const spec = keySpec(fields, now, deps.config.catalog);
   if (refused(spec)) return spec;
   const minted = await createKey(deps.keyDeps, balance, spec, by);
-  return refused(minted) ? minted : created(mintedView(minted, now));
+  return refused(minted) ? minted : mintedView(minted, now);
 }
 
 /** For the caller, and for the person whom the operator makes one for. */
-export async function newBalance(
-  fields: AdminKeyFields,
-  deps: HttpDeps,
-): Promise<JsonReply<SetUpAnswer> | Refusal> {
+async function newBalance(fields: AdminKeyFields, deps: HttpDeps): Promise<SetUpAnswer | Refusal> {
   const now = deps.keyDeps.clock.now();
   const spec = keySpec(fields, now, deps.config.catalog);
   if (refused(spec)) return spec;
   const made = await setUp(deps.keyDeps, spec);
   if (refused(made)) return made;
-  return created({
+  return {
     ...mintedView(made, now),
     balance_price_list: made.priceList,
     recovery_secret: made.recovery,
     recovery_url: recoveryUrl(made.recovery, deps),
-  });
+  };
 }
 
 /** Read from the store: the keyring knows none that has ended. */
-export const keyWithSecret = (secret: string, { keyDeps }: HttpDeps): Promise<Key | null> =>
+const keyWithSecret = (secret: string, { keyDeps }: HttpDeps): Promise<Key | null> =>
   keyDeps.store.keyByHash(hashSecret(secret));
 
-export const noSuchSecret = (): Refusal =>
+const noSuchSecret = (): Refusal =>
   invalidField("key", "No key here has this secret. Check that it is whole: `or-live-` and 32 characters.");
 
-export const shownKey = async (key: Key | Refusal, { keyDeps, ledger }: HttpDeps) =>
-  refused(key) ? key : ok(await usedKeyView(key, keyDeps.clock.now(), ledger));
+const shownKey = async (key: Key | Refusal, { keyDeps, ledger }: HttpDeps) =>
+  refused(key) ? key : await usedKeyView(key, keyDeps.clock.now(), ledger);
 
-export async function changedKey(found: Key | Refusal, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
+async function changedKey(found: Key | Refusal, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
   if (refused(found)) return found;
   const spec = keySpec(fields, deps.keyDeps.clock.now(), deps.config.catalog);
   return refused(spec) ? spec : shownKey(await revise(deps.keyDeps, found.id, spec, by), deps);
 }
 
-export const revoked = (key: Key | Refusal): JsonReply<RevokedAnswer> | Refusal =>
-  refused(key) ? key : ok({ id: key.id, state: "revoked" });
+const revoked = (key: Key | Refusal): RevokedAnswer | Refusal =>
+  refused(key) ? key : { id: key.id, state: "revoked" };
 
 const AGAIN = { bytes: 0, writes: true };
 
@@ -219,3 +252,8 @@ const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
     retryAfterS,
     "To create more keys on a balance that you have, send its recovery secret.",
   );
+
+async function keyNamed(id: string, { keyDeps }: HttpDeps): Promise<Key | Refusal> {
+  const key = await keyDeps.store.keyById(id as KeyId);
+  return key ?? invalidField("id", `There is no key \`${repeated(id)}\`.`);
+}

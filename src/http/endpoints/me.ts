@@ -13,16 +13,14 @@ import { windowAt } from "../../units/window.ts";
 import { actorOf, type Identity } from "../authentication.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readUsd, repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { ok } from "../reply.ts";
 import { identityView } from "./accounts.ts";
 import { namedPriceList } from "./key-fields.ts";
-import { usedKeyView } from "./key-view.ts";
+import { usedKeyView } from "./key-list.ts";
 
-export const meEndpoints = (): Endpoint[] => [
+export const meEndpoints = () => [
   operation("GET /v1/me", ME.show, ({ who, exchange }, deps) => me(who, exchange, deps)),
   operation("PATCH /v1/me", ME.change, async ({ who, fields, exchange }, deps) => {
     const changed = await changeBalance(who.balance.id, fields, actorOf(who), deps);
@@ -66,7 +64,7 @@ async function me(who: Identity, exchange: HttpExchange, deps: HttpDeps) {
   const money = await deps.ledger.balanceUse(balance.id);
   const found = await deps.accounts.store.balanceRecord(balance.id);
   const at = found === null ? null : ownership(found, now);
-  return ok({
+  return {
     balance_id: balance.id,
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),
@@ -82,7 +80,7 @@ async function me(who: Identity, exchange: HttpExchange, deps: HttpDeps) {
     account: found === null || at === null ? null : accountOf(who, found, at, now),
     reclaimed: at?.state === "reclaimed",
     contact: deps.config.settings.contact,
-  });
+  };
 }
 
 const usdOrNone = (amount: NanoUsd | null): number | null => (amount === null ? null : usdFromNano(amount));

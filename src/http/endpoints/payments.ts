@@ -1,25 +1,30 @@
-import { PAYMENTS, type PaymentAnswer, type PaymentOptions } from "../../api/payments.ts";
-import type { Payment } from "../../payments/payment.ts";
+import {
+  type OperatorsPayment,
+  PAYMENTS,
+  type PaymentAnswer,
+  type PaymentOptions,
+} from "../../api/payments.ts";
+import { type Payment, paymentKey } from "../../payments/payment.ts";
+import type { CardDecision } from "../../payments/rails/stripe/card-rail.ts";
 import { needsSaving, SAVE_FIRST } from "../../payments/rails/x402/inline.ts";
 import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
-import type { PaymentId } from "../../units/id.ts";
+import type { BalanceId, PaymentId } from "../../units/id.ts";
 import { idempotencyKeyOf } from "../../units/idempotency-key.ts";
-import { usdFromNano } from "../../units/usd.ts";
+import { formatUsd, type NanoUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
 import { againstForging, type Identity } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { readUsd, repeated } from "../fields.ts";
 import { type OperationRequest, operation } from "../operation.ts";
-import { created, JsonReply, ok, page } from "../reply.ts";
+import { JsonReply, page } from "../reply.ts";
 import { cardMethod, orderByCard } from "./card-orders.ts";
 import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
 
 /** How credit is paid for, by keys and owners. Nothing of it answers where payments are not configured. */
-export const paymentEndpoints = (): Endpoint[] => [
+export const paymentEndpoints = () => [
   operation("POST /v1/me/saved", PAYMENTS.saved, saved),
-  operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, deps) => ok(optionsOf(who, deps))),
+  operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, deps) => optionsOf(who, deps)),
   operation("POST /v1/credits", PAYMENTS.credit, order),
   operation("GET /v1/payments", PAYMENTS.list, async ({ who, query: { limit, before } }, { payments }) => {
     const of = { balanceId: who.balance.id, keyId: keyOf(who), state: null };
@@ -31,12 +36,11 @@ export const paymentEndpoints = (): Endpoint[] => [
       payment?.balanceId === who.balance.id && (who.kind === "owner" || payment.keyId === keyOf(who));
     if (!isTheirs) return noPayment(id);
     await payments!.x402?.answered(payment);
-    return ok(paymentView(payment));
+    return paymentView(payment);
   }),
 ];
 
-export const noPayment = (id: string): Refusal =>
-  invalidField("id", `There is no payment \`${repeated(id)}\`.`);
+const noPayment = (id: string): Refusal => invalidField("id", `There is no payment \`${repeated(id)}\`.`);
 
 /** Keys see the payments that they ordered, also before a rotation. */
 const keyOf = (who: Identity) => (who.kind === "key" ? who.key.rotationId : null);
@@ -59,7 +63,7 @@ async function saved(
     );
   const at = await keyDeps.store.secretsSaved(id, keyDeps.clock.now());
   keyDeps.keyring.forgetBalance(id);
-  return ok({ balance_id: id, secrets_saved_at: isoTime(at) });
+  return { balance_id: id, secrets_saved_at: isoTime(at) };
 }
 
 /** Never an address: who sees one sends money there, and nobody would know whose it is. */
@@ -102,7 +106,7 @@ async function order(
   const creditOrder: CreditOrder = { balance, keyId: keyOf(who), amount, idempotencyKey };
   if (rail === "card") {
     const checkout = await orderByCard(creditOrder, who, exchange.receipt, deps);
-    return refused(checkout) ? checkout : created(checkout);
+    return refused(checkout) ? checkout : checkout;
   }
   const header = exchange.request.headers.get("payment-signature");
   const take = () => orderByX402(creditOrder, header, deps);
@@ -130,7 +134,7 @@ async function order(
 
 const MAX_KEY = 255;
 
-export const paymentView = (payment: Payment): PaymentAnswer => ({
+const paymentView = (payment: Payment): PaymentAnswer => ({
   id: payment.id,
   object: "payment",
   rail: payment.rail,
@@ -143,4 +147,134 @@ export const paymentView = (payment: Payment): PaymentAnswer => ({
   reason: payment.reason,
   created_at: isoTime(payment.createdAt),
   changed_at: isoTime(payment.changedAt),
+});
+
+/** Payments as their operator sees them, and what only an operator can decide about them. */
+export const adminPaymentEndpoints = () => [
+  operation("GET /admin/payments", PAYMENTS.adminList, async ({ query }, { payments }) => {
+    const { limit, before, state, balance } = query;
+    const of = { balanceId: balance as BalanceId | null, keyId: null, state };
+    return page(await payments!.store.list(of, limit + 1, before as PaymentId | null), limit, operatorsView);
+  }),
+  operation("POST /admin/payments/:id/refund", PAYMENTS.refund, async ({ params: { id } }, deps) => {
+    const payment = await deps.payments!.store.find(id as PaymentId);
+    return payment === null ? noPayment(id) : refund(payment, deps);
+  }),
+  operation(
+    "POST /admin/payments/:id/resolve",
+    PAYMENTS.resolve,
+    async ({ params, fields }, { payments }) => {
+      const { store, card } = payments!;
+      const { as, note = null } = fields;
+      const payment = await store.find(params.id as PaymentId);
+      if (payment === null) return noPayment(params.id);
+      if (payment.rail === "card" && card !== null)
+        return answered(await card.resolve(payment, as, note), payment, "held");
+      const decided = await store.change(payment.id, ({ state, amount, reason }) =>
+        state !== "held"
+          ? null
+          : {
+              state: as,
+              reason: note ?? reason,
+              nextPollAt: null,
+              ...(as === "credited" && amount > 0 ? { credit: { amount }, shouldBe: amount } : {}),
+            },
+      );
+      return decided.state === as ? operatorsView(decided) : notIn("held", decided);
+    },
+  ),
+];
+
+/** The debit comes first: a payment that says it is refunded has nothing left to be spent. */
+async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps) {
+  const { id, balanceId, credited, rail } = payment;
+  if (payment.state === "refunded") return operatorsView(payment);
+  if (rail === "card" && payments!.card !== null)
+    return answered(await payments!.card.refund(payment), payment, "credited");
+  if (payment.state !== "credited" || rail !== "x402") return notIn("credited", payment);
+  // A chain that is reorganised next to it would have the credit taken back a second time.
+  if (payment.nextPollAt !== null) return notFinal();
+  const done = await ledger.debit({
+    balanceId,
+    amount: credited,
+    idempotencyKey: paymentKey(id, "refund"),
+    note: `refund of ${id}`,
+    at: keyDeps.clock.now(),
+  });
+  if ("available" in done) return tooLittle(credited, done.available);
+  const refunded = await payments!.store.change(id, ({ state }) =>
+    state === "credited"
+      ? {
+          state: "refunded",
+          debited: credited,
+          shouldBe: ZERO_USD,
+          nextPollAt: null,
+          reason: `The operator sends it back to ${payment.payer}.`,
+        }
+      : null,
+  );
+  return operatorsView(refunded);
+}
+
+/** What became of a decision about a card payment that should have been in that state. */
+function answered(done: CardDecision, payment: Payment, state: "credited" | "held") {
+  switch (done) {
+    case "not refundable":
+    case "not held":
+      return notIn(state, payment);
+    case "under way":
+      return underWay();
+    case "no answer":
+      return noAnswer();
+    case "worth unknown":
+      return worthUnknown(payment);
+    default:
+      return "available" in done ? tooLittle(payment.credited, done.available) : operatorsView(done);
+  }
+}
+
+const noAnswer = (): Refusal =>
+  refuse(
+    "internal_error",
+    "It is decided, and the card processor has not answered yet; the log says why. A refund has taken the credit back, and the card has no money yet. Repeat the request.",
+    { retryAfterS: 5 },
+  );
+
+const worthUnknown = ({ reason }: Payment): Refusal =>
+  refuse(
+    "invalid_request",
+    `${reason} What that is worth in USD is not known, so it cannot become credit. Resolve it as \`refunded\`, which refunds the card; or keep it, and add what it is worth with POST /admin/credits.`,
+  );
+
+const underWay = (): Refusal =>
+  refuse(
+    "internal_error",
+    "A refund of this payment is under way; one that was cut off is taken up within 30 s. Repeat the request.",
+    { retryAfterS: 5 },
+  );
+
+const notIn = (state: string, payment: Payment): Refusal =>
+  refuse(
+    "invalid_request",
+    `The payment is ${payment.state}, and only one that is ${state} can be decided about so.`,
+  );
+
+const notFinal = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "The payment is not final on its chain yet, which may still take it back. Nothing was taken back. Retry later.",
+  );
+
+const tooLittle = (credited: NanoUsd, available: NanoUsd): Refusal =>
+  refuse(
+    "invalid_request",
+    `The payment's ${formatUsd(credited)} cannot be taken back: ${formatUsd(available)} is available now. Nothing was taken back.`,
+  );
+
+const operatorsView = (payment: Payment): OperatorsPayment => ({
+  ...paymentView(payment),
+  balance_id: payment.balanceId,
+  key_id: payment.keyId,
+  lost_usd: usdFromNano(payment.lost),
+  inline: payment.isInline,
 });

@@ -1,17 +1,18 @@
+import { ADMIN } from "../../api/admin.ts";
 import { RECEIPTS, type ReceiptAnswer, type receiptQuery } from "../../api/receipts.ts";
 import type { Key } from "../../customers/keys/key.ts";
 import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../../store/ledger/receipts.ts";
-import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
-import type { KeyId, ReceiptId } from "../../units/id.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
+import { balanceNamed } from "../admin/balances.ts";
 import { type Identity, ownBalances } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { accepts, readTime, readUsd, repeated } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { ok, replyAs } from "../reply.ts";
+import { replyAs } from "../reply.ts";
 
 /** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance. */
-export const receiptEndpoints = (): Endpoint[] => [
+export const receiptEndpoints = () => [
   operation("GET /v1/receipts", RECEIPTS.list, async ({ who, query }, deps) => {
     const { limit, before } = query;
     if (before !== null && (await visible(before, who, deps)) === null) {
@@ -36,15 +37,13 @@ export const receiptEndpoints = (): Endpoint[] => [
     if (receipt === null) return noReceipt(id, " that this credential can read", deps);
     return deps.config.settings.features.has("receipts.sign") && accepts(exchange.request, JOSE)
       ? replyAs(JOSE, await deps.receiptSigner.sign(receipt), exchange.receipt)
-      : ok(receiptView(receipt));
+      : receiptView(receipt);
   }),
-  operation("GET /.well-known/jwks.json", RECEIPTS.keys, async (_, deps) =>
-    ok(await deps.receiptSigner.jwks()),
-  ),
+  operation("GET /.well-known/jwks.json", RECEIPTS.keys, (_, deps) => deps.receiptSigner.jwks()),
 ];
 
 /** What a query of receipts filters by. */
-export function receiptFilter(query: ReceiptQuery): ReceiptFilter | Refusal {
+function receiptFilter(query: ReceiptQuery): ReceiptFilter | Refusal {
   const { key_id, model, state, host, error, min_cost_usd, since: from, until: to } = query;
   const since = from === null ? null : readTime("since", from);
   if (refused(since)) return since;
@@ -64,16 +63,15 @@ const JOSE = "application/jose";
 /** As `ledger/receipt` wrote it. */
 export const receiptView = ({ body }: StoredReceipt): ReceiptAnswer => JSON.parse(body);
 
-export const receiptsReply = <View>(
+const receiptsReply = <View>(
   { receipts, nextBefore }: StoredReceiptPage,
   view: (receipt: StoredReceipt) => View,
-) =>
-  ok({
-    object: "list" as const,
-    data: receipts.map(view),
-    has_more: nextBefore !== null,
-    next_before: nextBefore,
-  });
+) => ({
+  object: "list" as const,
+  data: receipts.map(view),
+  has_more: nextBefore !== null,
+  next_before: nextBefore,
+});
 
 export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
   invalidField("id", `There is no receipt \`${repeated(id)}\`${whose}.${kept(deps)}${FORGOTTEN}`);
@@ -81,7 +79,7 @@ export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
 /** See `src/generation/refused-receipts.ts`: a flood of refusals must not fill the disk. */
 const FORGOTTEN = " Receipts of refused requests are lost when the gateway restarts.";
 
-export const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>
+const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>
   invalidField("before", `\`before\` must be the id of a receipt ${whose}.${kept(deps)}`);
 
 function kept(deps: HttpDeps): string {
@@ -100,3 +98,46 @@ export async function visible(id: string, who: Identity, deps: HttpDeps): Promis
 async function isOfRotation(keyId: KeyId, key: Key, { keyDeps }: HttpDeps): Promise<boolean> {
   return keyId === key.id || (await keyDeps.store.keyById(keyId))?.rotationId === key.rotationId;
 }
+
+/** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */
+export const adminReceiptEndpoints = () => [
+  operation("GET /admin/receipts/:id", ADMIN.receipt, async ({ params: { id } }, deps) => {
+    const receipt = await deps.receipts.receipt(id as ReceiptId);
+    return receipt === null ? noReceipt(id, "", deps) : owned(receipt);
+  }),
+  operation("GET /admin/balances/:id/receipts", ADMIN.receipts, async ({ params, query }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    if (refused(balance)) return balance;
+    return listed(balance.id, query, deps);
+  }),
+  operation("GET /admin/receipts", ADMIN.everybodysReceipts, ({ query }, deps) =>
+    listed(query.balance_id as BalanceId | null, query, deps),
+  ),
+  operation("POST /admin/signing-keys", ADMIN.rotateSigningKey, async (_, { receiptSigner }) => {
+    const key = await receiptSigner.rotate();
+    return key === null
+      ? refuse(
+          "invalid_request",
+          "There are as many signing keys as are kept; the newest one goes on signing.",
+        )
+      : { kid: key.kid };
+  }),
+];
+
+type ReceiptsQuery = Parameters<typeof receiptFilter>[0] & {
+  readonly limit: number;
+  readonly before: string | null;
+};
+
+async function listed(balance: BalanceId | null, query: ReceiptsQuery, deps: HttpDeps) {
+  const before = query.before as ReceiptId | null;
+  const from = before === null ? null : await deps.receipts.receipt(before);
+  if (before !== null && (from === null || (balance !== null && from.balanceId !== balance))) {
+    return noSuchBefore(balance === null ? "" : "of this balance", deps);
+  }
+  const filter = receiptFilter(query);
+  if (refused(filter)) return filter;
+  return receiptsReply(await deps.receipts.receipts(balance, filter, query.limit, before), owned);
+}
+
+const owned = (receipt: StoredReceipt) => ({ ...receiptView(receipt), balance_id: receipt.balanceId });

@@ -4,13 +4,11 @@ import { isoTime } from "../../units/clock.ts";
 import { refused } from "../../units/errors/refusal.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { actorOf } from "../authentication.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { readUsd } from "../fields.ts";
 import { operation } from "../operation.ts";
-import { ok } from "../reply.ts";
 
 /** What owners may do to runs, which requests start by naming them. */
-export const runEndpoints = (): Endpoint[] => [
+export const runEndpoints = () => [
   operation(
     "PATCH /v1/runs/:id",
     RUNS.change,
@@ -22,13 +20,13 @@ export const runEndpoints = (): Endpoint[] => [
       const { id } = who.balance;
       const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
       const run = await books.runs.revise(id, shortened(params.id), at, limits, actorOf(who));
-      return refused(run) ? run : ok(runView(await ledger.useOf(id, run)));
+      return refused(run) ? run : runView(await ledger.useOf(id, run));
     },
   ),
   operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { books, keyDeps }) => {
     const at = keyDeps.clock.now();
     const run = await books.runs.revise(who.balance.id, shortened(params.id), at, "end", actorOf(who));
-    return refused(run) ? run : ok({ id: run.name, ended: true });
+    return refused(run) ? run : { id: run.name, ended: true as const };
   }),
 ];
 

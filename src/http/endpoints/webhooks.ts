@@ -2,23 +2,22 @@ import { type OperatorsWebhookAnswer, WEBHOOKS, type WebhookAnswer } from "../..
 import type { OwnWebhook } from "../../customers/events/own-webhook.ts";
 import { MAILBOX, originOf } from "../../customers/events/webhook.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { type Refusal, refuse, refused, retryAfter } from "../../units/errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused, retryAfter } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { actorOf } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { operation } from "../operation.ts";
-import { created, list, ok } from "../reply.ts";
+import { list } from "../reply.ts";
 
 /** Where an owner has the events of a balance sent. */
-export const webhookEndpoints = (): Endpoint[] => [
+export const webhookEndpoints = () => [
   operation("GET /v1/webhooks", WEBHOOKS.list, async ({ who }, { webhooks }) =>
     list((await webhooks.list(who.balance.id)).map(view)),
   ),
   operation("POST /v1/webhooks", WEBHOOKS.create, async ({ who, fields }, { webhooks }) => {
     const { url, events: kinds = null, format = "signed" } = fields;
     const made = await webhooks.create(who.balance.id, { url, kinds, format }, actorOf(who));
-    return refused(made) ? made : created({ ...view(made.webhook), secret: made.secret });
+    return refused(made) ? made : { ...view(made.webhook), secret: made.secret };
   }),
   operation("GET /v1/webhooks/:id", WEBHOOKS.show, async ({ who, params: { id } }, { webhooks }) =>
     shown(await webhooks.show(who.balance.id, id)),
@@ -34,7 +33,7 @@ export const webhookEndpoints = (): Endpoint[] => [
   }),
   operation("DELETE /v1/webhooks/:id", WEBHOOKS.drop, async ({ who, params: { id } }, { webhooks }) => {
     const why = await webhooks.remove(who.balance.id, id, actorOf(who));
-    return why ?? ok({ id, deleted: true as const });
+    return why ?? { id, deleted: true as const };
   }),
   operation("POST /v1/webhooks/:id/test", WEBHOOKS.test, async ({ who, params: { id } }, deps) => {
     const webhook = await deps.webhooks.show(who.balance.id, id);
@@ -42,22 +41,22 @@ export const webhookEndpoints = (): Endpoint[] => [
     const tooMany = await overTests(who.balance.id, deps);
     if (tooMany !== null) return tooMany;
     const failure = await deps.webhooks.test(webhook);
-    return ok({ id, delivered: failure === null, problem: failure?.problem ?? null });
+    return { id, delivered: failure === null, problem: failure?.problem ?? null };
   }),
   operation(
     "POST /v1/webhooks/:id/rotate",
     WEBHOOKS.rotate,
     async ({ who, params: { id } }, { webhooks }) => {
       const rotated = await webhooks.rotate(who.balance.id, id, actorOf(who));
-      return refused(rotated) ? rotated : ok({ ...view(rotated.webhook), secret: rotated.secret });
+      return refused(rotated) ? rotated : { ...view(rotated.webhook), secret: rotated.secret };
     },
   ),
 ];
 
-const shown = (webhook: OwnWebhook | Refusal) => (refused(webhook) ? webhook : ok(view(webhook)));
+const shown = (webhook: OwnWebhook | Refusal) => (refused(webhook) ? webhook : view(webhook));
 
 /** What the operator sees of endpoints: the path of an owner's address may be a secret. */
-export const operatorsView = (
+const operatorsView = (
   webhook: Pick<
     OwnWebhook,
     "id" | "url" | "format" | "kinds" | "failures" | "problem" | "pausedAt" | "dueAt"
@@ -114,3 +113,21 @@ async function overTests(balance: BalanceId, { throttles }: HttpDeps): Promise<R
 }
 
 const MAX_TESTS_PER_HOUR = 20;
+
+/** How deliveries go: to the endpoints of the configuration, or to those of a balance's owner. */
+export const adminWebhookEndpoints = () => [
+  operation(
+    "GET /admin/webhooks",
+    WEBHOOKS.listForOperator,
+    async ({ query }, { webhooks, operatorsWebhooks }) =>
+      query.balance_id === null
+        ? list((await operatorsWebhooks.list()).map((one) => operatorsView(one, one.waiting)))
+        : list((await webhooks.list(query.balance_id as BalanceId)).map((one) => operatorsView(one, null))),
+  ),
+  operation("POST /admin/webhooks/:id/test", WEBHOOKS.testForOperator, async ({ params: { id } }, deps) => {
+    const failure = await deps.operatorsWebhooks.test(id);
+    return failure === undefined
+      ? invalidField("id", "`id` must be that of an endpoint of the configuration, other than `mail`.")
+      : { id, delivered: failure === null, problem: failure?.problem ?? null };
+  }),
+];

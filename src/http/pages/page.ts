@@ -1,4 +1,4 @@
-import type { MediaType } from "../../api/about.ts";
+import type { About, MediaType } from "../../api/about.ts";
 import type { Endpoint } from "../endpoint.ts";
 import pageStyle from "./page.css" with { type: "text" };
 
@@ -124,8 +124,14 @@ export const openDocument = (
   path: string,
   type: MediaType,
   summary: string,
-  handle: () => Promise<Response> | Response,
-): Endpoint => ({ method: "GET", path, about: { summary, who: [], answers: { 200: [type] } }, handle });
+  handle: Endpoint["handle"],
+  more: Partial<About> = {},
+): Endpoint => ({
+  method: "GET",
+  path,
+  about: { summary, who: [], answers: { 200: [type] }, ...more },
+  handle,
+});
 
 export const page = ({ html, policy }: HtmlPage): Response =>
   new Response(html, {

@@ -1,4 +1,3 @@
-import type { About } from "../../api/about.ts";
 import { STATUS } from "../../api/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
@@ -7,14 +6,13 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { type HttpExchange, queryOf } from "../exchange.ts";
 import { operation } from "../operation.ts";
-import { ok } from "../reply.ts";
 import { errorsPage } from "./errors-page.ts";
 import { dailySums, routeFigures } from "./figures.ts";
 import { guide } from "./guide.ts";
 import { memoize } from "./memoize.ts";
 import { closedModelsPage, ModelsPages, modelQueryOf } from "./models-page.ts";
 import { icon, makeAppPage, openDocument, page } from "./page.ts";
-import { statusAnswer, statusPage } from "./status-page.ts";
+import { type DayReport, type RouteStatus, statusAnswer, statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
@@ -29,22 +27,13 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const sums = dailySums(deps);
   const figures = routeFigures(deps);
   const { config, health, keyDeps, lifecycle } = deps;
-  const status = async () => {
+  const report = async <Shown>(show: (catalog: Catalog, routes: RouteStatus, day: DayReport) => Shown) => {
     const [day, speeds] = await Promise.all([sums(), figures()]);
     const hosts = health.report(config.catalog);
-    return statusPage(config.catalog, health, {
-      now: keyDeps.clock.now(),
-      sums: day,
-      hosts,
-      figures: speeds,
-    });
+    return show(config.catalog, health, { now: keyDeps.clock.now(), sums: day, hosts, figures: speeds });
   };
-  const statusJson = async () => {
-    const [day, speeds] = await Promise.all([sums(), figures()]);
-    return statusAnswer(config.catalog, health, { sums: day, figures: speeds, now: keyDeps.clock.now() });
-  };
-  const statusNow = memoize(status, STATUS_MS, keyDeps.clock);
-  const statusJsonNow = memoize(statusJson, STATUS_MS, keyDeps.clock);
+  const statusNow = memoize(() => report(statusPage), STATUS_MS, keyDeps.clock);
+  const statusJsonNow = memoize(() => report(statusAnswer), STATUS_MS, keyDeps.clock);
   return [
     openDocument("/", "text/plain", "Lists the addresses to start from", () => plainText(greeting(deps))),
     openDocument("/llms.txt", "text/plain", "Tells an agent the way from this address to a paid answer", () =>
@@ -53,28 +42,39 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
     openDocument("/healthz", "text/plain", "Says that the process can serve (liveness)", () =>
       plainText(`ok\nversion ${RELEASE}, schema ${deps.config.schema}\n`),
     ),
-    { method: "GET", path: "/readyz", about: READINESS, handle: () => readiness(lifecycle.unready()) },
+    openDocument(
+      "/readyz",
+      "text/plain",
+      "Says whether requests should be sent here (readiness)",
+      () => readiness(lifecycle.unready()),
+      { details: READINESS, answers: { 200: ["text/plain"], 503: ["text/plain"] } },
+    ),
     openDocument("/favicon.ico", "image/svg+xml", "The icon for browsers", icon),
     openDocument("/docs/errors", "text/html", "The errors reference", () => page(errors)),
     openDocument("/status", "text/html", "The public status page of models and hosts", async () =>
       page(await statusNow()),
     ),
-    operation("GET /status.json", STATUS, async () => ok(await statusJsonNow())),
-    {
-      method: "GET",
-      path: "/models",
-      about: MODELS,
-      handle: ({ request }) => page(models()?.list(modelQueryOf(queryOf(request))) ?? closed),
-    },
-    { method: "GET", path: "/models/:author/:name", about: MODEL, handle: ({ params }) => onePage(params) },
+    operation("GET /status.json", STATUS, async () => await statusJsonNow()),
+    openDocument(
+      "/models",
+      "text/html",
+      "The models with what they take, their limits and prices, as a page",
+      ({ request }) => page(models()?.list(modelQueryOf(queryOf(request))) ?? closed),
+      { details: "Shown without a key where the operator says `catalog: public`." },
+    ),
+    openDocument(
+      "/models/:author/:name",
+      "text/html",
+      "One model with its limits, its prices and calls that are ready to be copied, as a page",
+      ({ params }) => onePage(params),
+    ),
     openDocument("/dashboard", "text/html", "The dashboard", () => app("dashboard", "Dashboard", deps)),
-    {
-      method: "GET",
-      path: "/admin",
-      about: ADMINISTRATION,
-      handle: () => app("admin", "Administration", deps),
-    },
-    { method: "GET", path: "/dashboard/:file", about: FILE, handle: appFile },
+    openDocument("/admin", "text/html", "The operator's page", () => app("admin", "Administration", deps), {
+      details: "It asks for the admin token and shows nothing without it.",
+    }),
+    openDocument("/dashboard/:file", "text/javascript", "A file of the dashboard", appFile, {
+      answers: { 200: ["text/javascript", "text/css"] },
+    }),
   ];
 }
 
@@ -145,35 +145,5 @@ Errors:         ${baseUrl}/docs/errors
 `;
 }
 
-const READINESS = {
-  summary: "Says whether requests should be sent here (readiness)",
-  details: "It is 503 while the gateway starts, cannot record anything, or is stopping; the body says which.",
-  who: [],
-  answers: { 200: ["text/plain"], 503: ["text/plain"] },
-} as const satisfies About;
-
-const MODELS = {
-  summary: "The models with what they take, their limits and prices, as a page",
-  details: "Shown without a key where the operator says `catalog: public`.",
-  who: [],
-  answers: { 200: ["text/html"] },
-} as const satisfies About;
-
-const MODEL = {
-  summary: "One model with its limits, its prices and calls that are ready to be copied, as a page",
-  who: [],
-  answers: { 200: ["text/html"] },
-} as const satisfies About;
-
-const ADMINISTRATION = {
-  summary: "The operator's page",
-  details: "It asks for the admin token and shows nothing without it.",
-  who: [],
-  answers: { 200: ["text/html"] },
-} as const satisfies About;
-
-const FILE = {
-  summary: "A file of the dashboard",
-  who: [],
-  answers: { 200: ["text/javascript", "text/css"] },
-} as const satisfies About;
+const READINESS =
+  "It is 503 while the gateway starts, cannot record anything, or is stopping; the body says which.";

@@ -80,7 +80,7 @@ const names = (entries: readonly CatalogEntry[]): string =>
 export function statusAnswer(
   catalog: Catalog,
   routeState: RouteStatus,
-  day: StatusDay,
+  day: DayReport,
 ): AnswerTo<typeof STATUS> {
   const { entries, states } = modelStates(catalog, routeState, day);
   const { now, figures } = day;
@@ -99,7 +99,7 @@ export function statusAnswer(
   };
 }
 
-function modelStates(catalog: Catalog, routeState: RouteStatus, { sums, figures }: StatusDay) {
+function modelStates(catalog: Catalog, routeState: RouteStatus, { sums, figures }: DayReport) {
   const entries = catalogEntries(catalog, routeState);
   const used = new Set(sums?.models.map(({ model }) => model));
   const isUsed = (id: string) =>
@@ -126,8 +126,6 @@ export interface DayReport {
   /** How fast a model is at each of its hosts. */
   readonly figures: (model: Model) => readonly RouteFigure[];
 }
-
-type StatusDay = Pick<DayReport, "now" | "sums" | "figures">;
 
 /** Unused: nobody knows whether its hosts would answer. */
 type ModelState = "closed" | "unused" | "half_open" | "open";
