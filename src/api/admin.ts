@@ -18,7 +18,7 @@ import {
   SetUpAnswer,
 } from "./keys.ts";
 import { lowCreditField, lowCreditUsd } from "./me.ts";
-import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptPage, receiptQuery } from "./receipts.ts";
+import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptQuery } from "./receipts.ts";
 
 export const CreditFields = fieldsOf({
   balance_id: Type.Optional(text(64, "the id of a balance")),
@@ -176,10 +176,6 @@ export type HostAnswer = Static<typeof HostAnswer>;
 
 export const BALANCE_STATES = ["suspended", "accountless", "closed"] as const;
 
-/** Each row asks the ledger for three sums. */
-const DEFAULT_ROWS = 50;
-const MAX_ROWS = 200;
-
 const entryMembers = {
   balance_id: Type.String(),
   amount_usd: t.amountUsd,
@@ -267,7 +263,7 @@ export const ADMIN = endpointsWith(
     },
     suspensions: {
       summary: "Lists the suspensions of an account or balance and their lifting, newest first",
-      query: { limit: t.pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
+      query: { limit: t.pageQuery().limit },
       answers: { 200: t.pageOf(Decision) },
     },
     audit: {
@@ -292,20 +288,13 @@ export const ADMIN = endpointsWith(
       details:
         "A filter may match little: a page can be short, even empty, and still say where the next one begins.",
       query: {
-        ...t.pageQuery(DEFAULT_ROWS, MAX_ROWS),
+        ...t.pageQuery(),
         below_usd: t.number("only balances that were credited and have less than this available", {
           minimum: 0,
         }),
         state: t.oneOf(BALANCE_STATES, "only such balances"),
       },
-      answers: {
-        200: t.answerOf({
-          object: Type.Literal("list"),
-          data: t.several(ListedBalance),
-          has_more: Type.Boolean(),
-          next_before: t.orNone(t.string("the `before` of the next page")),
-        }),
-      },
+      answers: { 200: t.pageBefore(ListedBalance) },
     },
     balance: { summary: "Shows a balance", answers: { 200: BalanceAnswer } },
     changeBalance: {
@@ -321,12 +310,12 @@ export const ADMIN = endpointsWith(
     credits: {
       summary: "Lists the credits of a balance, newest first",
       details: "The same list that GET /v1/credits gives the owner: an amount below zero was taken back.",
-      query: { limit: t.pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
+      query: { limit: t.pageQuery().limit },
       answers: { 200: t.pageOf(OwnedCreditAnswer) },
     },
     keys: {
       summary: "Lists the keys of a balance, newest first",
-      query: { ...t.pageQuery(DEFAULT_ROWS, MAX_ROWS), ...keyQuery },
+      query: { ...t.pageQuery(), ...keyQuery },
       answers: { 200: KeysAnswer },
     },
     createKey: {
@@ -367,17 +356,17 @@ export const ADMIN = endpointsWith(
     receipts: {
       summary: "Lists the receipts of a balance, newest first",
       details: "The same list that GET /v1/receipts gives the owner.",
-      query: { ...t.pageQuery(DEFAULT_ROWS, MAX_ROWS), ...receiptQuery },
-      answers: { 200: receiptPage(OwnedReceiptAnswer) },
+      query: { ...t.pageQuery(), ...receiptQuery },
+      answers: { 200: t.pageBefore(OwnedReceiptAnswer) },
     },
     everybodysReceipts: {
       summary: "Lists everybody's receipts, newest first",
       query: {
-        ...t.pageQuery(DEFAULT_ROWS, MAX_ROWS),
+        ...t.pageQuery(),
         ...receiptQuery,
         balance_id: t.string("only receipts of this balance"),
       },
-      answers: { 200: receiptPage(OwnedReceiptAnswer) },
+      answers: { 200: t.pageBefore(OwnedReceiptAnswer) },
     },
     rotateSigningKey: {
       role: "admin",

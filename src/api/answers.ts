@@ -64,6 +64,13 @@ export const listOf = <T extends TSchema>(item: T) =>
 export const pageOf = <T extends TSchema>(item: T) =>
   answerOf({ object: Type.Literal("list"), data: several(item), has_more: Type.Boolean() });
 
+/** A page that says where the next one begins: it may be short, even empty, and not the last. */
+export const pageBefore = <T extends TSchema>(item: T) =>
+  answerOf({
+    ...pageOf(item).properties,
+    next_before: orNone(string("the `before` of the next page; null on the last one")),
+  });
+
 /** What is read of a list, or of a page of one. */
 export interface List<Row> {
   readonly data: readonly Row[];
@@ -79,8 +86,8 @@ export const unlessNamed = <T extends TSchema>(
   default: fallback,
 });
 
-/** The query of such a list. */
-export const pageQuery = (fallback: number, max: number) => ({
+/** The query of such a list. Most have rows that take some work each, and so few of them. */
+export const pageQuery = (fallback = 50, max = 200) => ({
   limit: unlessNamed(fallback, Type.Integer({ minimum: 1, maximum: max, description: "rows per page" })),
   before: string("the last id of the previous page"),
 });

@@ -52,6 +52,14 @@ const EntryAnswer = t.namedAnswer("CatalogEntry", {
 export type EntryAnswer = Static<typeof EntryAnswer>;
 
 const perToken = Type.String({ pattern: "^\\d+(\\.\\d+)?$", description: "USD per token" });
+const tokenPrices = {
+  prompt: perToken,
+  completion: perToken,
+  input_cache_read: perToken,
+  input_cache_write: perToken,
+  input_cache_write_1h: Type.Optional(perToken),
+  input_cache_write_12h: Type.Optional(perToken),
+};
 
 const ModelAnswer = t.namedAnswer("Model", {
   id: Type.String(),
@@ -78,22 +86,12 @@ const ModelAnswer = t.namedAnswer("Model", {
     output_modalities: t.texts,
   }),
   pricing: t.answerOf({
-    prompt: perToken,
-    completion: perToken,
-    input_cache_read: perToken,
-    input_cache_write: perToken,
-    input_cache_write_1h: Type.Optional(perToken),
-    input_cache_write_12h: Type.Optional(perToken),
+    ...tokenPrices,
     overrides: Type.Optional(
       t.several(
         t.answerOf({
           min_prompt_tokens: t.count,
-          prompt: perToken,
-          completion: perToken,
-          input_cache_read: perToken,
-          input_cache_write: perToken,
-          input_cache_write_1h: Type.Optional(perToken),
-          input_cache_write_12h: Type.Optional(perToken),
+          ...tokenPrices,
         }),
         { description: "the prices of a whole request whose prompt has at least `min_prompt_tokens` tokens" },
       ),

@@ -26,11 +26,8 @@ const ChangeAnswer = t.namedAnswer("Change", {
 });
 export type ChangeAnswer = Static<typeof ChangeAnswer>;
 
-const DEFAULT_ROWS = 50;
-const MAX_ROWS = 200;
-
 const query = {
-  ...t.pageQuery(DEFAULT_ROWS, MAX_ROWS),
+  ...t.pageQuery(),
   since: t.string("only changes from this time on, in ISO 8601"),
   until: t.string("only changes before this time, in ISO 8601"),
   by: t.string("only changes by this key, account, balance or operator"),

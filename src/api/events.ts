@@ -35,14 +35,14 @@ export const EVENTS = {
       "What endpoints are sent. Events of credit and limits are recorded only while an endpoint of the operator or of the balance takes them.",
     who: ["owner"],
     act: "see events",
-    query: { ...t.pageQuery(50, 200), type: t.oneOf(BALANCE_EVENT_KINDS, ONE_TYPE) },
+    query: { ...t.pageQuery(), type: t.oneOf(BALANCE_EVENT_KINDS, ONE_TYPE) },
     answers: { 200: t.pageOf(EventAnswer) },
   },
   listForOperator: {
     summary: "Lists everybody's events of the last 30 days, newest first",
     who: ["admin"],
     query: {
-      ...t.pageQuery(50, 200),
+      ...t.pageQuery(),
       type: t.oneOf(EVENT_KINDS, ONE_TYPE),
       balance_id: t.string("only events of this balance"),
     },

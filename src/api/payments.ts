@@ -120,7 +120,7 @@ export const PAYMENTS = endpointsWith(
       summary: "Lists payments, newest first",
       details: "An owner sees those of the balance, a key those that it ordered.",
       who: ["key", "owner"],
-      query: t.pageQuery(50, 200),
+      query: t.pageQuery(),
       answers: { 200: t.pageOf(PaymentAnswer) },
     },
     one: {
@@ -132,7 +132,7 @@ export const PAYMENTS = endpointsWith(
       who: ["admin"],
       summary: "Lists payments of all balances, newest first",
       query: {
-        ...t.pageQuery(50, 200),
+        ...t.pageQuery(),
         state: t.oneOf(PAYMENT_STATES, "held: these wait for the operator"),
         balance: t.string("a balance's id"),
       },

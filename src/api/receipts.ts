@@ -1,4 +1,4 @@
-import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../units/errors/codes.ts";
 import type { About } from "./about.ts";
 import * as t from "./answers.ts";
@@ -114,14 +114,6 @@ export const receiptQuery = {
   until: t.string("only receipts of requests that began before this time"),
 };
 
-export const receiptPage = <T extends TObject>(receipt: T) =>
-  t.answerOf({
-    object: Type.Literal("list"),
-    data: t.several(receipt),
-    has_more: Type.Boolean(),
-    next_before: t.orNone(t.string("the `before` of the next page; null on the last one")),
-  });
-
 /** A page may be empty and not the last. */
 export type ReceiptPage = t.List<ReceiptAnswer> & { readonly next_before: string | null };
 
@@ -148,7 +140,7 @@ export const RECEIPTS = {
       ...t.pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
       ...receiptQuery,
     },
-    answers: { 200: receiptPage(ReceiptAnswer) },
+    answers: { 200: t.pageBefore(ReceiptAnswer) },
   },
   show: {
     summary: "Shows the receipt of one request",

@@ -14,7 +14,7 @@ import { fromAnyOrigin, preflights, readable } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
 import { answer, closingWhereStopping, type Endpoint, isServed, refusal } from "./endpoint.ts";
 import { accountEndpoints, ownershipEndpoints, sessionEndpoints } from "./endpoints/accounts.ts";
-import { adminBudgetEndpoints, budgetEndpoints } from "./endpoints/budgets.ts";
+import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { stripeEventEndpoints } from "./endpoints/card-orders.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
 import { changeEndpoints } from "./endpoints/changes.ts";
@@ -25,11 +25,11 @@ import { eventEndpoints } from "./endpoints/events.ts";
 import { generationEndpoints } from "./endpoints/generation.ts";
 import { adminKeyEndpoints, keyEndpoints } from "./endpoints/keys.ts";
 import { meEndpoints } from "./endpoints/me.ts";
-import { adminPaymentEndpoints, paymentEndpoints } from "./endpoints/payments.ts";
-import { adminReceiptEndpoints, receiptEndpoints } from "./endpoints/receipts.ts";
+import { paymentEndpoints } from "./endpoints/payments.ts";
+import { receiptEndpoints } from "./endpoints/receipts.ts";
 import { runEndpoints } from "./endpoints/runs.ts";
-import { adminUsageEndpoints, usageEndpoints } from "./endpoints/usage.ts";
-import { adminWebhookEndpoints, webhookEndpoints } from "./endpoints/webhooks.ts";
+import { usageEndpoints } from "./endpoints/usage.ts";
+import { webhookEndpoints } from "./endpoints/webhooks.ts";
 import { HttpExchange } from "./exchange.ts";
 import { IdleTimeout } from "./idle-timeout.ts";
 import type { ListenAddress } from "./listen-address.ts";
@@ -47,19 +47,19 @@ import { webSocketHandler } from "./websocket/handler.ts";
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const idleTimeout = new IdleTimeout(silenceSeconds, deps.keyDeps.clock);
-  const own = [...generationEndpoints(deps), ...controlEndpoints(), ...pageEndpoints(deps)];
+  const own = [...generationEndpoints(), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
   const served: EndpointHandler = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define again for every request.
-    const exchange = new HttpExchange(request, params, app.server, deps.keyDeps, idleTimeout);
+    const exchange = new HttpExchange(request, params, app.server, deps, idleTimeout);
     if (!isServed(endpoint, deps)) return Promise.resolve(misdirected(exchange, endpoint.about.needs));
-    const answered = answer(endpoint, exchange, deps);
+    const answered = answer(endpoint, exchange);
     return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
   };
   const misdirected = (exchange: HttpExchange, lacking?: Feature): Response => {
     const here = endpoints.filter((endpoint) => isServed(endpoint, deps));
     const { why, headers } = unknownPath(exchange.request, here, lacking);
-    return closingWhereStopping(refusal(why, exchange, deps, headers), deps);
+    return closingWhereStopping(refusal(why, exchange, headers), deps);
   };
   const app = new Elysia({
     strictPath: true,
@@ -76,7 +76,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
     try {
-      const exchange = new HttpExchange(request, {}, app.server, deps.keyDeps, idleTimeout);
+      const exchange = new HttpExchange(request, {}, app.server, deps, idleTimeout);
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);
       if (moved !== null) return closingWhereStopping(moved, deps);
@@ -117,14 +117,9 @@ export const controlEndpoints = (): Endpoint[] => [
   ...adminAccountEndpoints(),
   ...adminBalanceEndpoints(),
   ...adminKeyEndpoints(),
-  ...adminBudgetEndpoints(),
-  ...adminReceiptEndpoints(),
-  ...adminUsageEndpoints(),
-  ...adminWebhookEndpoints(),
   ...adminHostEndpoints(),
   ...adminNodeEndpoints(),
   ...adminExportEndpoints(),
-  ...adminPaymentEndpoints(),
   ...adminModelListEndpoints(),
   ...operatorEndpoints(),
 ];

@@ -11,7 +11,6 @@ import { invalidField, type Refusal, refuse, refused } from "../units/errors/ref
 import type { BalanceId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
 import { declaredLength } from "./body.ts";
-import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type HttpExchange, pathOf } from "./exchange.ts";
@@ -87,15 +86,18 @@ export const bearerOrApiKeyOf = (request: Request): string | null =>
  */
 export async function identify(
   exchange: HttpExchange,
-  deps: HttpDeps,
   secretOf?: (request: Request) => string | null,
 ): Promise<Identity | Refusal> {
-  const who = await whoSends(exchange, deps, secretOf);
+  const who = await whoSends(exchange, secretOf);
   if (refused(who)) return who;
   exchange.author = authorOf(who);
   if (isEnding(exchange.request)) return who;
   const load = { bytes: lengthOf(exchange.request), writes: isChange(exchange.request) };
-  const waitS = deps.unpaidRequests.waitS(await payerOf(who, deps), () => clientBlocks(exchange, deps), load);
+  const waitS = exchange.deps.unpaidRequests.waitS(
+    await payerOf(who, exchange.deps),
+    () => exchange.blocks(),
+    load,
+  );
   return waitS === null ? who : tooMuchUnpaid(waitS);
 }
 
@@ -130,16 +132,15 @@ function lengthOf(request: Request): number {
  */
 export async function whoSends(
   exchange: HttpExchange,
-  deps: HttpDeps,
   secretOf: (request: Request) => string | null = bearerOf,
 ): Promise<Identity | Refusal> {
   const { request } = exchange;
   const secret = secretOf(request);
-  if (secret !== null) return identifyBy(secret, exchange, deps);
+  if (secret !== null) return identifyBy(secret, exchange);
   const session = request.headers.has("authorization") ? null : cookieSession(request);
   if (session === null) return missingKey(request);
-  const forged = !SAFE_METHODS.has(request.method) && !fromOwnPage(request, deps.config.settings);
-  return forged ? notOwnPage() : bySession(session, exchange, deps);
+  const forged = !SAFE_METHODS.has(request.method) && !fromOwnPage(request, exchange.deps.config.settings);
+  return forged ? notOwnPage() : bySession(session, exchange);
 }
 
 /** Methods that change nothing, and whose answers pages elsewhere cannot read. */
@@ -155,38 +156,30 @@ export const isAnonymous = (request: Request): boolean =>
   !request.headers.has("x-api-key") &&
   cookieSession(request) === null;
 
-async function identifyBy(
-  secret: string,
-  exchange: HttpExchange,
-  deps: HttpDeps,
-): Promise<Identity | Refusal> {
-  if (isRecoverySecret(secret)) return byRecovery(secret, exchange, deps);
-  if (isSession(secret)) return bySession(secret, exchange, deps);
-  return byKey(secret, exchange, deps);
+async function identifyBy(secret: string, exchange: HttpExchange): Promise<Identity | Refusal> {
+  if (isRecoverySecret(secret)) return byRecovery(secret, exchange);
+  if (isSession(secret)) return bySession(secret, exchange);
+  return byKey(secret, exchange);
 }
 
-async function byKey(secret: string, exchange: HttpExchange, deps: HttpDeps): Promise<KeyIdentity | Refusal> {
-  const { keyDeps } = deps;
+async function byKey(secret: string, exchange: HttpExchange): Promise<KeyIdentity | Refusal> {
+  const { keyDeps } = exchange.deps;
   const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
-  if (holder === null) return invalidKey(deps.config.settings.dashboardUrl);
+  if (holder === null) return invalidKey(exchange.deps.config.settings.dashboardUrl);
   exchange.letInAgain = async () => {
-    const now = await byKey(secret, exchange, deps);
+    const now = await byKey(secret, exchange);
     return refused(now) ? now : null;
   };
   return { kind: "key", key: holder.key, balance: holder.balance };
 }
 
-async function byRecovery(
-  secret: string,
-  exchange: HttpExchange,
-  deps: HttpDeps,
-): Promise<RecoveryIdentity | Refusal> {
-  return againstGuessing(exchange, deps, async () => {
+async function byRecovery(secret: string, exchange: HttpExchange): Promise<RecoveryIdentity | Refusal> {
+  return againstGuessing(exchange, async () => {
     const hash = hashSecret(secret);
-    const balance = await deps.keyDeps.store.balanceByRecovery(hash);
-    if (balance === null) return invalidRecovery(deps.config.settings.dashboardUrl);
+    const balance = await exchange.deps.keyDeps.store.balanceByRecovery(hash);
+    if (balance === null) return invalidRecovery(exchange.deps.config.settings.dashboardUrl);
     exchange.letInAgain = async () => {
-      const now = await byRecovery(secret, exchange, deps);
+      const now = await byRecovery(secret, exchange);
       return refused(now) ? now : null;
     };
     return { kind: "owner", by: "recovery", balance, secret: hash };
@@ -199,12 +192,11 @@ async function byRecovery(
  */
 export async function againstGuessing<Opened>(
   exchange: HttpExchange,
-  deps: HttpDeps,
   resolve: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
   const found = await resolve();
   if (!refused(found)) return found;
-  const wait = await takeOfAll(deps.throttles.wrong_secrets, clientBlocks(exchange, deps), MAX_WRONG);
+  const wait = await takeOfAll(exchange.deps.throttles.wrong_secrets, exchange.blocks(), MAX_WRONG);
   return wait === null
     ? found
     : tooOften(`sent ${MAX_WRONG} wrong recovery secrets or links`, wait, "A right one is taken meanwhile.");
@@ -213,10 +205,9 @@ export async function againstGuessing<Opened>(
 /** Checks a wallet's signature, which may cost a question to a chain: beyond the limit none is checked. */
 export const againstForging = <Opened>(
   exchange: HttpExchange,
-  deps: HttpDeps,
   check: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> =>
-  checkedSignature(deps.throttles.wrong_signatures, clientBlocks(exchange, deps), check);
+  checkedSignature(exchange.deps.throttles.wrong_signatures, exchange.blocks(), check);
 
 /** The same, where who sends it is known by its network alone. */
 export async function checkedSignature<Opened>(
@@ -236,12 +227,8 @@ export async function checkedSignature<Opened>(
 /** Per hour and network address. */
 const MAX_WRONG = 60;
 
-async function bySession(
-  secret: string,
-  exchange: HttpExchange,
-  deps: HttpDeps,
-): Promise<SessionIdentity | Refusal> {
-  const { request } = exchange;
+async function bySession(secret: string, exchange: HttpExchange): Promise<SessionIdentity | Refusal> {
+  const { request, deps } = exchange;
   const session = hashSecret(secret);
   const held = await deps.accounts.store.session(session);
   if (held === null || held.expiresAt <= deps.keyDeps.clock.now()) return endedSession(deps);
@@ -254,7 +241,7 @@ async function bySession(
   // It was taken back from the account between the two readings.
   if (withBudgets.balance.accountId !== held.account.id) return notOfAccount();
   exchange.letInAgain = async () => {
-    const now = await bySession(secret, exchange, deps);
+    const now = await bySession(secret, exchange);
     if (refused(now)) return now;
     return balances.every((one) => now.balances.includes(one)) ? null : notOfAccount();
   };

@@ -1,7 +1,6 @@
 import { hasMoreValues } from "../surfaces/json/json-scan.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { declaredLength, readBody } from "./body.ts";
-import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
 import { inTime } from "./slow-body.ts";
 
@@ -12,8 +11,8 @@ import { inTime } from "./slow-body.ts";
  * nobody waits for it: prompts, and small bodies, go on however many large ones come. A client that sends one slowly
  * loses the room.
  */
-export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promise<unknown> {
-  const bytes = await readControlBytes(exchange, deps, deps.config.settings.bodyBytes);
+export async function readControl(exchange: HttpExchange): Promise<unknown> {
+  const bytes = await readControlBytes(exchange, exchange.deps.config.settings.bodyBytes);
   if (refused(bytes)) return bytes;
   if (bytes.length === 0) return {};
   if (hasMoreValues(bytes, MAX_VALUES))
@@ -28,17 +27,16 @@ export async function readControl(exchange: HttpExchange, deps: HttpDeps): Promi
 /** The same, as it came, of at most so many bytes. */
 export async function readControlBytes(
   exchange: HttpExchange,
-  deps: HttpDeps,
   bodyBytes: number,
 ): Promise<Uint8Array | Refusal> {
   const { request } = exchange;
   const declared = declaredLength(request);
   if (refused(declared)) return declared;
   if (declared !== null) {
-    const mayBeRead = declared <= SMALL_BYTES || declared > bodyBytes || takeRoom(declared, exchange, deps);
+    const mayBeRead = declared <= SMALL_BYTES || declared > bodyBytes || takeRoom(declared, exchange);
     if (!mayBeRead) return noRoom();
     const reading = readBody(request, bodyBytes, null, declared);
-    return declared > SMALL_BYTES ? inTime(reading, declared, deps.keyDeps.clock) : reading;
+    return declared > SMALL_BYTES ? inTime(reading, declared, exchange.deps.keyDeps.clock) : reading;
   }
   let received = 0;
   let hasRoom = false;
@@ -47,16 +45,16 @@ export async function readControlBytes(
     // What comes of a body that was given up must not take room, which nobody would give back.
     if (isOver) return false;
     received += bytes;
-    hasRoom ||= received > SMALL_BYTES && takeRoom(bodyBytes, exchange, deps);
+    hasRoom ||= received > SMALL_BYTES && takeRoom(bodyBytes, exchange);
     return hasRoom || received <= SMALL_BYTES;
   });
-  const body = await inTime(reading, bodyBytes, deps.keyDeps.clock);
+  const body = await inTime(reading, bodyBytes, exchange.deps.keyDeps.clock);
   isOver = true;
   return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
 }
 
-function takeRoom(bytes: number, exchange: HttpExchange, { bodies }: HttpDeps): boolean {
-  const release = bodies.control.takeNow(bytes);
+function takeRoom(bytes: number, exchange: HttpExchange): boolean {
+  const release = exchange.deps.bodies.control.takeNow(bytes);
   if (release !== null) exchange.keepRoom(release);
   return release !== null;
 }

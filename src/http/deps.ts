@@ -36,7 +36,12 @@ import type { OpenSockets } from "./websocket/open-sockets.ts";
 /** The rooms that endpoints use; each endpoint takes what it needs of them. */
 export interface HttpDeps {
   readonly config: ServedConfig;
-  readonly lifecycle: Readiness;
+  readonly lifecycle: {
+    /** Why no requests should be sent here; null while they should. */
+    unready(): string | null;
+    /** Each connection is closed with its next answer. */
+    readonly isStopping: boolean;
+  };
   /** Keys and budgets, with the clock and randomness to make them. */
   readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
@@ -57,15 +62,39 @@ export interface HttpDeps {
   readonly generation: Generation;
   /** WebSockets, and the conversations that they continue. */
   readonly sockets: OpenSockets;
-  readonly bodies: BodyMemory;
+  /** Memory for large bodies. */
+  readonly bodies: {
+    /** For those with prompts. */
+    readonly prompts: ByteBudget;
+    /** For all others; see control-body. */
+    readonly control: ByteBudget;
+    /** What is read of those whose senders have no credit. */
+    readonly unpaid: UnpaidBytes;
+  };
   readonly unpaidRequests: UnpaidRequests;
   readonly throttles: Throttles;
   /** Records addresses that sent `X-Forwarded-For` and are not among the trusted proxies. */
   readonly untrustedProxies: UntrustedProxies;
-  readonly admin: AdminAccess;
+  readonly admin: {
+    readonly token: string;
+    /** Records a wrong admin token; its answer waits for the promise. */
+    readonly wrongTokens: Pick<WrongTokens, "note">;
+  };
   readonly health: Health;
-  readonly processes: Processes;
-  readonly apps: Apps;
+  /** This process together with the other workers of the machine. */
+  readonly processes: {
+    /** What routing and the hosts' lines show. */
+    hosts(): Promise<LiveRoutes>;
+    /** Prometheus text. */
+    metrics(): Promise<string>;
+  };
+  /** The pages that are applications, and the files that they load. */
+  readonly apps: {
+    /** Names of the files that an application starts with. */
+    entry(app: "dashboard" | "admin"): Promise<{ readonly script: string; readonly style: string }>;
+    /** Null when there is none of this name. A name is never used for another content. */
+    file(name: string): Promise<{ readonly type: string; readonly bytes: Uint8Array<ArrayBuffer> } | null>;
+  };
   /** Called with every unhandled failure, without secrets, hashes or bodies. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }
@@ -85,13 +114,6 @@ interface ServedConfig {
   nodeDifferences(): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
-interface Readiness {
-  /** Why no requests should be sent here; null while they should. */
-  unready(): string | null;
-  /** Each connection is closed with its next answer. */
-  readonly isStopping: boolean;
-}
-
 interface Generation {
   generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
   /** The same, where a request that names an `Idempotency-Key` may have been sent before. */
@@ -103,30 +125,6 @@ interface Generation {
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, asker: CountRequester): Promise<number | Refusal>;
   readonly compaction: Counting["compaction"];
-}
-
-/** Memory for large bodies. */
-interface BodyMemory {
-  /** For those with prompts. */
-  readonly prompts: ByteBudget;
-  /** For all others; see control-body. */
-  readonly control: ByteBudget;
-  /** What is read of those whose senders have no credit. */
-  readonly unpaid: UnpaidBytes;
-}
-
-interface AdminAccess {
-  readonly token: string;
-  /** Records a wrong admin token; its answer waits for the promise. */
-  readonly wrongTokens: Pick<WrongTokens, "note">;
-}
-
-/** This process together with the other workers of the machine. */
-interface Processes {
-  /** What routing and the hosts' lines show. */
-  hosts(): Promise<LiveRoutes>;
-  /** Prometheus text. */
-  metrics(): Promise<string>;
 }
 
 export interface HttpSettings {
@@ -172,12 +170,4 @@ export interface ModelList {
   readonly accept: readonly string[];
   /** False: the difference is only shown. */
   readonly apply: boolean;
-}
-
-/** The pages that are applications, and the files that they load. */
-interface Apps {
-  /** Names of the files that an application starts with. */
-  entry(app: "dashboard" | "admin"): Promise<{ readonly script: string; readonly style: string }>;
-  /** Null when there is none of this name. A name is never used for another content. */
-  file(name: string): Promise<{ readonly type: string; readonly bytes: Uint8Array<ArrayBuffer> } | null>;
 }

@@ -17,7 +17,7 @@ export interface Endpoint {
   /** What the API's document says of it. */
   readonly about: About;
   /** A reply, a refusal, a response; or the JSON of the first answer that is declared. */
-  readonly handle: (exchange: HttpExchange, deps: HttpDeps) => Promise<object> | object;
+  readonly handle: (exchange: HttpExchange) => Promise<object> | object;
 }
 
 /** Whether the configuration in force has what the endpoint is for. */
@@ -25,23 +25,23 @@ export const isServed = ({ about: { needs } }: Endpoint, { config }: Pick<HttpDe
   needs === undefined || config.settings.features.has(needs);
 
 /** Runs an endpoint. Whatever happens, the answer has the specification's form and a receipt id. */
-export async function answer(endpoint: Endpoint, exchange: HttpExchange, deps: HttpDeps): Promise<Response> {
-  const { request } = exchange;
+export async function answer(endpoint: Endpoint, exchange: HttpExchange): Promise<Response> {
+  const { request, deps } = exchange;
   try {
     const outcome =
       severalHosts(request) ??
       trailers(request) ??
       csrfRefusal(endpoint.about, request, deps.config.settings) ??
-      (await loggingChanges(endpoint, exchange, deps, () => endpoint.handle(exchange, deps)));
-    return closingWhereStopping(responseOf(outcome, endpoint, exchange, deps), deps);
+      (await loggingChanges(endpoint, exchange, () => endpoint.handle(exchange)));
+    return closingWhereStopping(responseOf(outcome, endpoint, exchange), deps);
   } catch (error) {
-    return closingWhereStopping(refusal(failure(error, exchange, deps), exchange, deps), deps);
+    return closingWhereStopping(refusal(failure(error, exchange), exchange), deps);
   } finally {
     exchange.giveRoomBack();
   }
 }
 
-function failure(error: unknown, { request, receipt }: HttpExchange, deps: HttpDeps): Refusal {
+function failure(error: unknown, { request, receipt, deps }: HttpExchange): Refusal {
   if (error instanceof StoreContended) return contended();
   if (error instanceof StoreUnreachable) {
     deps.onFault(error, receipt);
@@ -52,9 +52,9 @@ function failure(error: unknown, { request, receipt }: HttpExchange, deps: HttpD
   return deps.books.diskRefused(error) ? bookkeepingDown() : internalError();
 }
 
-function responseOf(outcome: object, { about }: Endpoint, exchange: HttpExchange, deps: HttpDeps): Response {
+function responseOf(outcome: object, { about }: Endpoint, exchange: HttpExchange): Response {
   if (outcome instanceof Response) return outcome;
-  if (refused(outcome)) return refusal(outcome, exchange, deps);
+  if (refused(outcome)) return refusal(outcome, exchange);
   const reply =
     outcome instanceof JsonReply ? outcome : new JsonReply(Number(Object.keys(about.answers)[0]), outcome);
   return replyResponse(reply, exchange.receipt);
@@ -68,8 +68,7 @@ export function closingWhereStopping(response: Response, deps: Pick<HttpDeps, "l
 
 export function refusal(
   why: Refusal,
-  { request, receipt }: HttpExchange,
-  deps: HttpDeps,
+  { request, receipt, deps }: HttpExchange,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const form = {

@@ -1,5 +1,6 @@
 import type { ChangeAuthor } from "../customers/changes/change.ts";
 import type { KnownOperator } from "../customers/operators/operator.ts";
+import { type Blocks, blocksOf, plain } from "../ledger/limits/address.ts";
 import type { Release } from "../units/byte-budget.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
@@ -28,19 +29,34 @@ export class HttpExchange implements ClientConnection {
     readonly request: Request,
     readonly params: Readonly<Record<string, string>>,
     private readonly server: Bun.Server<unknown> | null,
-    private readonly keyDeps: Pick<HttpDeps["keyDeps"], "clock" | "random">,
+    readonly deps: HttpDeps,
     private readonly idleTimeout: IdleTimeout,
   ) {}
 
   /** Made on first use, because generation requests make their own. */
   get receipt(): ReceiptId {
-    this.id ??= newReceiptId(this.keyDeps.clock.now(), this.keyDeps.random);
+    const { clock, random } = this.deps.keyDeps;
+    this.id ??= newReceiptId(clock.now(), random);
     return this.id;
   }
 
-  /** Address of the other end of the connection; null when it is gone. */
-  get address(): string | null {
-    return this.server?.requestIP(this.request)?.address ?? null;
+  /** Aborts when the client has left. */
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+
+  /**
+   * The client's network, as throttles and allowances count it. Somebody who forwards addresses without being
+   * trusted is reported: if that is the operator's own proxy, all clients behind it count as one.
+   */
+  blocks(): Blocks {
+    const { request, deps } = this;
+    const { trustedProxies } = deps.config.settings;
+    // Null when the other end of the connection is gone.
+    const address = this.server?.requestIP(request)?.address ?? null;
+    if (address !== null && request.headers.has("x-forwarded-for") && !trustedProxies.has(plain(address)))
+      deps.untrustedProxies.note(plain(address), request);
+    return blocksOf(address, request.headers, trustedProxies);
   }
 
   /** The client waits for the gateway; see IdleTimeout. */

@@ -5,7 +5,6 @@ import type { EpochMs } from "../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readControl } from "./control-body.ts";
-import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
 
 /**
@@ -15,9 +14,8 @@ import type { HttpExchange } from "./exchange.ts";
 export async function readFields<T extends TObject>(
   schema: T,
   exchange: HttpExchange,
-  deps: HttpDeps,
 ): Promise<Static<T> | Refusal> {
-  const body = await readControl(exchange, deps);
+  const body = await readControl(exchange);
   if (refused(body)) return body;
   const ended = (await exchange.letInAgain?.()) ?? null;
   if (ended !== null) return ended;
@@ -118,6 +116,14 @@ export function readTime(param: string, value: string): EpochMs | Refusal {
   return Number.isNaN(at)
     ? unfit(param, "a time in ISO 8601 with a time zone, like 2030-01-31T12:00:00Z", value)
     : (at as EpochMs);
+}
+
+/** From when to when, as queries have it. */
+export function readSpan({ since, until }: Record<"since" | "until", string | null>) {
+  const from = since === null ? null : readTime("since", since);
+  if (refused(from)) return from;
+  const to = until === null ? null : readTime("until", until);
+  return refused(to) ? to : { since: from, until: to };
 }
 
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/;

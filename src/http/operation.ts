@@ -35,14 +35,14 @@ export function operation<P extends string, A extends About>(
     method,
     path,
     about,
-    async handle(exchange, deps) {
+    async handle(exchange) {
+      const { deps } = exchange;
       const isFree = about.who.length === 0 || isOpened(about, exchange.request, deps);
-      const who = isFree ? null : await callerOf(method, about, exchange, deps);
+      const who = isFree ? null : await callerOf(method, about, exchange);
       if (refused(who)) return who;
       const query = readQuery(about.query ?? {}, queryOf(exchange.request));
       if (refused(query)) return query;
-      const fields =
-        about.body === undefined ? null : await readFields(about.body as TObject, exchange, deps);
+      const fields = about.body === undefined ? null : await readFields(about.body as TObject, exchange);
       if (refused(fields)) return fields;
       const { params } = exchange;
       const request = { who, query, fields, params, exchange } as unknown as OperationRequest<P, A>;
@@ -64,11 +64,14 @@ export interface OperationRequest<P extends string, A extends About> {
   readonly exchange: HttpExchange;
 }
 
+/** What handlers get of a query that is declared so. */
+export type QueryOf<A extends About> = OperationRequest<string, A>["query"];
+
 export type Answered<A extends About> =
   | AnswerTo<A>
   | JsonReply<AnswerTo<A>>
   | Refusal
-  | (A extends { alsoAs: unknown } ? Response : never);
+  | (A extends { alsoAs: unknown } | { answers: { 200: readonly string[] } } ? Response : never);
 
 type Caller<C extends Credential> = "owner" extends C
   ? "key" extends C
@@ -93,11 +96,10 @@ async function callerOf(
   method: Endpoint["method"],
   about: About,
   exchange: HttpExchange,
-  deps: HttpDeps,
 ): Promise<Identity | Refusal | null> {
   const { who, act = "do this", alsoXApiKey } = about;
-  if (who.includes("admin")) return notAdmin(exchange, deps, roleFor({ method, about }));
-  const caller = await identify(exchange, deps, alsoXApiKey === true ? bearerOrApiKeyOf : bearerOf);
+  if (who.includes("admin")) return notAdmin(exchange, roleFor({ method, about }));
+  const caller = await identify(exchange, alsoXApiKey === true ? bearerOrApiKeyOf : bearerOf);
   if (refused(caller)) return caller;
   if (caller.kind === "key") {
     if (who.includes("key")) return caller;

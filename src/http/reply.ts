@@ -28,6 +28,13 @@ export const page = async <Row, View>(
   has_more: rows.length > limit,
 });
 
+/** A page that says where the next one begins; null: it is the last. */
+export const pageBefore = <Row, Id>(data: readonly Row[], next: Id | null) => ({
+  ...list(data),
+  has_more: next !== null,
+  next_before: next,
+});
+
 export const replyResponse = ({ status, json, headers, text }: JsonReply, receipt: ReceiptId): Response =>
   new Response(text ?? (json === undefined ? null : JSON.stringify(json)), {
     status,

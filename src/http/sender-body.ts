@@ -1,7 +1,6 @@
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { type Identity, whoSends } from "./authentication.ts";
 import { declaredLength, readBody } from "./body.ts";
-import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
 import { type BodyRoom, takeRoom } from "./sender.ts";
@@ -17,19 +16,18 @@ import { type Coding, codingOf, unpacked } from "./unpack.ts";
 export function readSenderBody(
   exchange: HttpExchange,
   sender: string | Identity,
-  deps: HttpDeps,
   declared = declaredLength(exchange.request),
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const { request } = exchange;
-  const { bodyBytes } = deps.config.settings;
+  const { bodyBytes } = exchange.deps.config.settings;
   if (refused(declared)) return declared;
   const length = declared ?? bodyBytes;
   const coding = codingOf(request);
   if (refused(coding)) return coding;
-  if (coding !== null && length <= bodyBytes) return readPacked(coding, length, exchange, sender, deps);
+  if (coding !== null && length <= bodyBytes) return readPacked(coding, length, exchange, sender);
   return length <= SMALL_BYTES || length > bodyBytes
     ? readBody(request, bodyBytes, null, declared)
-    : readLarge(length, exchange, sender, deps);
+    : readLarge(length, exchange, sender);
 }
 
 /** Bodies up to this size are not counted; the number of connections bounds them. */
@@ -44,13 +42,12 @@ async function readLarge(
   length: number,
   exchange: HttpExchange,
   sender: string | Identity,
-  deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const identity = await permittedSender(exchange, sender, deps);
+  const identity = await permittedSender(exchange, sender);
   if (refused(identity)) return identity;
-  const room = await roomFor(identity, length, exchange, deps);
+  const room = await roomFor(identity, length, exchange);
   if (refused(room)) return room;
-  const body = await readTimed(length, room, exchange, deps);
+  const body = await readTimed(length, room, exchange);
   if (!refused(body)) room.read?.were(body.length);
   return body;
 }
@@ -64,10 +61,9 @@ async function readPacked(
   length: number,
   exchange: HttpExchange,
   sender: string | Identity,
-  deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { bodyBytes } = deps.config.settings;
-  const identity = await permittedSender(exchange, sender, deps);
+  const { bodyBytes } = exchange.deps.config.settings;
+  const identity = await permittedSender(exchange, sender);
   if (refused(identity)) return unread(identity);
   let packed: Uint8Array | Refusal;
   let room: BodyRoom | Refusal;
@@ -76,12 +72,12 @@ async function readPacked(
     if (refused(packed)) return packed;
     const small = await unpacked(packed, coding, Math.min(SMALL_BYTES, bodyBytes));
     if (small !== null) return small;
-    room = await roomFor(identity, bodyBytes, exchange, deps);
+    room = await roomFor(identity, bodyBytes, exchange);
     if (refused(room)) return room;
   } else {
-    room = await roomFor(identity, length + bodyBytes, exchange, deps);
+    room = await roomFor(identity, length + bodyBytes, exchange);
     if (refused(room)) return room;
-    packed = await readTimed(length, room, exchange, deps);
+    packed = await readTimed(length, room, exchange);
     if (refused(packed)) return packed;
   }
   const body = await unpacked(packed, coding, bodyBytes);
@@ -97,11 +93,10 @@ async function readPacked(
 async function permittedSender(
   exchange: HttpExchange,
   sender: string | Identity,
-  deps: HttpDeps,
 ): Promise<Identity | Refusal> {
-  const identity = typeof sender === "string" ? await whoSends(exchange, deps, () => sender) : sender;
+  const identity = typeof sender === "string" ? await whoSends(exchange, () => sender) : sender;
   if (refused(identity)) return identity;
-  const tooOften = identity.kind === "key" ? deps.generation.overRate(identity.key) : null;
+  const tooOften = identity.kind === "key" ? exchange.deps.generation.overRate(identity.key) : null;
   return tooOften === null ? identity : unread(tooOften);
 }
 
@@ -110,10 +105,8 @@ async function roomFor(
   identity: Identity,
   length: number,
   exchange: HttpExchange,
-  deps: HttpDeps,
 ): Promise<BodyRoom | Refusal> {
-  const { signal } = exchange.request;
-  const room = await takeRoom(identity, length, { blocks: () => clientBlocks(exchange, deps), signal }, deps);
+  const room = await takeRoom(identity, length, exchange, exchange.deps);
   if (refused(room)) return unread(room);
   exchange.keepRoom(room.release);
   exchange.isUnpaid = !room.pays;
@@ -123,8 +116,7 @@ async function roomFor(
 const readTimed = (
   length: number,
   { pays }: BodyRoom,
-  { request }: HttpExchange,
-  deps: HttpDeps,
+  { request, deps }: HttpExchange,
 ): Promise<Uint8Array | Refusal> =>
   pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.prompts.scarce
     ? // All of it at once, which is cheapest, while nobody is waiting for room.

@@ -11,13 +11,13 @@ import type { HttpDeps } from "./deps.ts";
 export async function takeRoom(
   who: Pick<Identity, "balance">,
   length: number,
-  { blocks, signal }: { blocks(): readonly string[]; readonly signal: AbortSignal },
+  client: { blocks(): readonly string[]; readonly signal: AbortSignal },
   deps: HttpDeps,
   taken = 0,
 ): Promise<BodyRoom | Refusal> {
-  const sender = await senderOf(who, length, blocks, deps, taken);
+  const sender = await senderOf(who, length, () => client.blocks(), deps, taken);
   if (refused(sender)) return sender;
-  const release = await deps.bodies.prompts.take(sender, length, ROOM_WAIT_MS, signal);
+  const release = await deps.bodies.prompts.take(sender, length, ROOM_WAIT_MS, client.signal);
   return release === null ? noRoom() : { release, pays: sender.pays, read: sender.read };
 }
 

@@ -19,21 +19,13 @@ export interface Turns {
 }
 
 const streamOf = (answer: StreamedAnswer, turns: Turns): ReadableStream =>
-  directStream(new AnswerSource(answer, turns));
-
-class AnswerSource implements DirectSource {
-  readonly type = "direct";
-
-  constructor(
-    private readonly answer: StreamedAnswer,
-    private readonly turns: Turns,
-  ) {}
-
-  pull(controller: DirectController): Promise<void> {
-    this.turns.gatewaysTurn();
-    return this.answer.run(new ClientSink(controller, this.turns));
-  }
-}
+  directStream({
+    type: "direct",
+    pull(controller) {
+      turns.gatewaysTurn();
+      return answer.run(new ClientSink(controller, turns));
+    },
+  });
 
 class ClientSink implements Sink {
   private closed = false;
@@ -81,7 +73,7 @@ export function directStream(source: DirectSource): ReadableStream {
   return new ReadableStream(source as unknown as UnderlyingDefaultSource);
 }
 
-export interface DirectSource {
+interface DirectSource {
   readonly type: "direct";
   pull(controller: DirectController): Promise<void>;
 }

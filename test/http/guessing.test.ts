@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { WrongTokens } from "../../src/http/admin/wrong-tokens.ts";
 import { againstForging } from "../../src/http/authentication.ts";
-import type { HttpDeps } from "../../src/http/deps.ts";
 import type { HttpExchange } from "../../src/http/exchange.ts";
 import { UntrustedProxies } from "../../src/http/untrusted-proxies.ts";
 import { AddressThrottle, throttlesOf } from "../../src/ledger/limits/address.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";
-import { Networks } from "../../src/units/networks.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { ADMIN_TOKEN, networks, TestGateway } from "./test-gateway.ts";
 
@@ -163,24 +161,18 @@ describe("a proxy that is not trusted", () => {
 });
 
 const WRONG = refuse("invalid_request", "Wrong.");
-const exchange = {
-  address: "192.0.2.1",
-  request: new Request("http://gateway.test/"),
-} as unknown as HttpExchange;
-
-function keyDeps(): HttpDeps {
-  const settings = { trustedProxies: new Networks() };
+function exchangeOf(): HttpExchange {
   const clock = new ManualClock();
-  const deps = { throttles: throttlesOf(() => new AddressThrottle(clock)), config: { settings } };
-  return deps as unknown as HttpDeps;
+  const deps = { throttles: throttlesOf(() => new AddressThrottle(clock)) };
+  return { deps, blocks: () => ["192.0.2.1", "192.0.2.0/24"] } as unknown as HttpExchange;
 }
 
 describe("signatures, which may cost a question to a chain", () => {
   test("of many wrong ones at once, no more are checked than of as many one by one", async () => {
-    const deps = keyDeps();
+    const exchange = exchangeOf();
     let checked = 0;
     const outcomes = Array.from({ length: 200 }, () =>
-      againstForging(exchange, deps, async () => {
+      againstForging(exchange, async () => {
         checked += 1;
         await new Promise((resolve) => setImmediate(resolve));
         return WRONG;
@@ -194,10 +186,10 @@ describe("signatures, which may cost a question to a chain", () => {
   });
 
   test("those whose check fails count as wrong: a signer may choose what makes the chain fail", async () => {
-    const deps = keyDeps();
+    const exchange = exchangeOf();
     let checked = 0;
     const failing = () =>
-      againstForging(exchange, deps, () => {
+      againstForging(exchange, () => {
         checked += 1;
         return Promise.reject(new Error("out of gas"));
       });
@@ -207,8 +199,8 @@ describe("signatures, which may cost a question to a chain", () => {
   });
 
   test("right ones count for nothing", async () => {
-    const deps = keyDeps();
+    const exchange = exchangeOf();
     for (let turn = 0; turn < 200; turn++)
-      expect(await againstForging(exchange, deps, async () => "opened")).toBe("opened");
+      expect(await againstForging(exchange, async () => "opened")).toBe("opened");
   });
 });

@@ -10,17 +10,17 @@ import type { HttpDeps } from "../deps.ts";
 import { creditView } from "../endpoints/credits.ts";
 import { changeBalance } from "../endpoints/me.ts";
 import { repeated } from "../fields.ts";
-import { operation } from "../operation.ts";
-import { page } from "../reply.ts";
+import { operation, type QueryOf } from "../operation.ts";
+import { page, pageBefore } from "../reply.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
 export const adminBalanceEndpoints = () => [
   operation("GET /admin/balances", ADMIN.balances, async ({ query }, deps) => {
-    const { limit, before, below_usd: below, state } = query;
+    const { before } = query;
     if (before !== null && (await deps.keyDeps.store.balanceWithBudgets(before as BalanceId)) === null) {
       return invalidField("before", "`before` must be the id of a balance.");
     }
-    return balancesPage({ limit, before: before as BalanceId | null, below, state }, deps);
+    return balancesPage(query, deps);
   }),
   operation("GET /admin/balances/:id", ADMIN.balance, async ({ params: { id } }, deps) => {
     const balance = await balanceNamed(id, deps);
@@ -40,19 +40,13 @@ export const adminBalanceEndpoints = () => [
   }),
 ];
 
-interface BalancesQuery {
-  readonly limit: number;
-  readonly before: BalanceId | null;
-  readonly below: number | null;
-  readonly state: (typeof BALANCE_STATES)[number] | null;
-}
-
 /** Filters read so many balances a page: what each has left is asked of the ledger. */
 const MAX_SCANNED = 1_000;
 
-async function balancesPage({ limit, before, below, state }: BalancesQuery, deps: HttpDeps) {
+async function balancesPage(query: QueryOf<typeof ADMIN.balances>, deps: HttpDeps) {
+  const { limit, below_usd: below, state } = query;
   const data: ListedBalance[] = [];
-  let from = before;
+  let from = query.before as BalanceId | null;
   for (let scanned = 0; scanned < MAX_SCANNED; ) {
     const most = below === null && state === null ? limit : SCANNED_AT_ONCE;
     const rows = await deps.keyDeps.store.balances(most + 1, from);
@@ -69,10 +63,10 @@ async function balancesPage({ limit, before, below, state }: BalancesQuery, deps
       if (data.length === limit) break;
     }
     const isLast = rows.length <= most && (rows.at(-1)?.balance.id ?? from) === from;
-    if (isLast) return { object: "list" as const, data, has_more: false, next_before: null };
+    if (isLast) return pageBefore(data, null);
     if (data.length === limit) break;
   }
-  return { object: "list" as const, data, has_more: true, next_before: from };
+  return pageBefore(data, from);
 }
 
 const SCANNED_AT_ONCE = 100;
@@ -81,7 +75,7 @@ const STATES = {
   suspended: ({ suspended }) => suspended !== null,
   accountless: ({ accountId, closed }) => accountId === null && !closed,
   closed: ({ closed }) => closed,
-} satisfies Record<NonNullable<BalancesQuery["state"]>, (balance: Balance) => boolean>;
+} satisfies Record<(typeof BALANCE_STATES)[number], (balance: Balance) => boolean>;
 
 type Owners = ReadonlyMap<AccountId, Account>;
 

@@ -8,17 +8,15 @@ import { invalidField, type Refusal, refuse, refused } from "../../units/errors/
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readUsd } from "../fields.ts";
 import { metricsResponse } from "../metrics-listener.ts";
 import { operation } from "../operation.ts";
 import { page } from "../reply.ts";
-import { notAdmin } from "./token.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
-export const adminEndpoints = (): Endpoint[] => [
+export const adminEndpoints = () => [
   operation("POST /admin/credits", ADMIN.credit, async ({ fields }, deps) => {
     const amount = readUsd("amount_usd", fields.amount_usd);
     if (refused(amount)) return amount;
@@ -93,12 +91,7 @@ export const adminEndpoints = (): Endpoint[] => [
       ? { reloaded: true as const, needs_restart: needsRestart }
       : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
   }),
-  {
-    method: "GET",
-    path: "/metrics",
-    about: ADMIN.metrics,
-    handle: async (exchange, deps) => (await notAdmin(exchange, deps, "read")) ?? metricsResponse(deps),
-  },
+  operation("GET /metrics", ADMIN.metrics, (_, deps) => metricsResponse(deps)),
 ];
 
 /** What a credit and a debit have in common. */

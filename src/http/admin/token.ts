@@ -6,7 +6,6 @@ import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { allows, type OperatorRole } from "../../units/operator-roles.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { bearerOf } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpExchange } from "../exchange.ts";
 
@@ -33,11 +32,7 @@ export const roleFor = ({
  * sending wrong ones. That leaves a guesser who opens many connections many tries: what stops them is the token's strength,
  * which a start weighs (`store/data-folder`). A token is looked up for each request, so it ends with the next one.
  */
-export async function notAdmin(
-  exchange: HttpExchange,
-  deps: HttpDeps,
-  needed: OperatorRole,
-): Promise<Refusal | null> {
+export async function notAdmin(exchange: HttpExchange, needed: OperatorRole): Promise<Refusal | null> {
   const token = bearerOf(exchange.request);
   if (token === null) {
     return refuse(
@@ -45,14 +40,14 @@ export async function notAdmin(
       "This endpoint is for the operator. Send the header `Authorization: Bearer <ADMIN_TOKEN>`, with the token from GATEWAY_ADMIN_TOKEN or the data folder.",
     );
   }
-  const operator = await operatorWith(token, deps);
-  if (operator === null) return wrongToken(exchange, deps);
+  const operator = await operatorWith(token, exchange.deps);
+  if (operator === null) return wrongToken(exchange);
   if (!allows(operator.role, needed)) return roleTooLow(operator, needed);
   const { name } = operator;
   exchange.operator = operator;
   exchange.author = { kind: "operator", id: name, name };
   exchange.letInAgain = async () =>
-    (await operatorWith(token, deps)) === null ? wrongToken(exchange, deps) : null;
+    (await operatorWith(token, exchange.deps)) === null ? wrongToken(exchange) : null;
   return null;
 }
 
@@ -78,10 +73,10 @@ const roleTooLow = ({ name, role }: Operator, needed: OperatorRole): Refusal =>
     { status: 403 },
   );
 
-async function wrongToken(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal> {
-  const blocks = clientBlocks(exchange, deps);
-  const delay = deps.admin.wrongTokens.note(blocks[0]);
-  const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MAX_WRONG_TOKENS);
+async function wrongToken(exchange: HttpExchange): Promise<Refusal> {
+  const blocks = exchange.blocks();
+  const delay = exchange.deps.admin.wrongTokens.note(blocks[0]);
+  const wait = await takeOfAll(exchange.deps.throttles.wrong_admin_tokens, blocks, MAX_WRONG_TOKENS);
   await delay;
   return wait === null
     ? refuse(

@@ -22,7 +22,6 @@ import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal, refused } from "../../units/errors/refusal.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { againstForging, againstGuessing, notOfAccount } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpExchange } from "../exchange.ts";
@@ -37,7 +36,7 @@ export const accountEndpoints = () => [
   operation("POST /v1/auth/email", ACCOUNTS.mail, async ({ fields, exchange }, deps) => {
     const address = emailOf(fields.email);
     if (refused(address)) return address;
-    const busy = await tooMany("sign-in mails", "mails", MAX_MAILS, exchange, deps);
+    const busy = await tooMany("sign-in mails", "mails", MAX_MAILS, exchange);
     if (busy !== null) return busy;
     const { mails } = deps.throttles;
     if ((await mails.take(EVERYBODY, deps.config.settings.mailsPerHour)) === null)
@@ -50,26 +49,24 @@ export const accountEndpoints = () => [
   }),
   // Whom a link is for, before anybody is signed in by it: it may have come from somebody else.
   operation("POST /v1/auth/email/preview", ACCOUNTS.preview, async ({ fields, exchange }, deps) => {
-    const link = await againstGuessing(exchange, deps, () => readLink(deps.accounts, fields.token));
+    const link = await againstGuessing(exchange, () => readLink(deps.accounts, fields.token));
     if (refused(link)) return link;
     const { email, claimed, expiresAt } = link;
     return { email: masked(email), claimed_balance_id: claimed, expires_at: isoTime(expiresAt) };
   }),
   operation("POST /v1/auth/email/verify", ACCOUNTS.verifyLink, ({ fields, exchange }, deps) =>
-    againstGuessing(exchange, deps, async () =>
-      signedIn(await signInByLink(deps.accounts, fields.token), exchange, deps),
+    againstGuessing(exchange, async () =>
+      signedIn(await signInByLink(deps.accounts, fields.token), exchange),
     ),
   ),
   operation("POST /v1/auth/wallet", ACCOUNTS.message, async ({ fields, exchange }, deps) => {
-    const busy = await tooMany("messages to sign", "messages", MAX_MESSAGES, exchange, deps);
+    const busy = await tooMany("messages to sign", "messages", MAX_MESSAGES, exchange);
     if (busy !== null) return busy;
     const message = await walletMessage(deps.accounts, fields.address, fields.chain_id);
     return refused(message) ? message : { message };
   }),
   operation("POST /v1/auth/wallet/verify", ACCOUNTS.verifySignature, ({ fields, exchange }, deps) =>
-    againstForging(exchange, deps, async () =>
-      signedIn(await signInByWallet(deps.accounts, fields), exchange, deps),
-    ),
+    againstForging(exchange, async () => signedIn(await signInByWallet(deps.accounts, fields), exchange)),
   ),
 ];
 
@@ -83,8 +80,7 @@ const MAX_MESSAGES = 120;
  */
 function signedIn(
   made: SignedIn | Refusal,
-  { request }: HttpExchange,
-  deps: HttpDeps,
+  { request, deps }: HttpExchange,
 ): JsonReply<SessionAnswer> | Refusal {
   if (refused(made)) return made;
   const { account, session, expiresAt } = made;
@@ -111,9 +107,8 @@ export async function tooMany(
   throttled: Throttled,
   limit: number,
   exchange: HttpExchange,
-  deps: HttpDeps,
 ): Promise<Refusal | null> {
-  const wait = await takeOfAll(deps.throttles[throttled], clientBlocks(exchange, deps), limit);
+  const wait = await takeOfAll(exchange.deps.throttles[throttled], exchange.blocks(), limit);
   return wait === null ? null : tooOften(`asked for ${limit} ${what}`, wait);
 }
 

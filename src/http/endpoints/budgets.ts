@@ -15,7 +15,10 @@ import { operation } from "../operation.ts";
 import { list } from "../reply.ts";
 import { tooManyAtOnce } from "./usage.ts";
 
-/** Named spending caps: contract §4. */
+/**
+ * Named spending caps: contract §4. Operators see and change those of any balance, for a user who is refused by one and may
+ * not be there to raise it.
+ */
 export const budgetEndpoints = () => [
   operation("GET /v1/budgets", BUDGETS.list, ({ who }, deps) => listOfBudgets(who.balance, deps)),
   operation("POST /v1/budgets", BUDGETS.create, async ({ who, fields }, deps) => {
@@ -42,6 +45,18 @@ export const budgetEndpoints = () => [
     const budget = await dropBudget(deps.keyDeps, who.balance.id, shortened(params.name), actorOf(who));
     return refused(budget) ? budget : { name: budget.name, deleted: true as const };
   }),
+  operation("GET /admin/balances/:id/budgets", BUDGETS.listForOperator, async ({ params }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    return refused(balance) ? balance : listOfBudgets(balance, deps);
+  }),
+  operation(
+    "PATCH /admin/balances/:id/budgets/:name",
+    BUDGETS.changeForOperator,
+    async ({ params, fields }, deps) => {
+      const balance = await balanceNamed(params.id, deps);
+      return refused(balance) ? balance : changedBudget(balance, params.name, fields, OPERATOR, deps);
+    },
+  ),
 ];
 
 async function listOfBudgets(balance: Balance, deps: HttpDeps) {
@@ -112,22 +127,3 @@ const MAX_VALUES = 50;
 
 /** No longer than a name may be. */
 const shortened = (name: string): string => name.slice(0, MAX_BUDGET_NAME);
-
-/**
- * Budgets of any balance, for a user who is refused by a cap of their own and asks why: they may not be there
- * to raise it.
- */
-export const adminBudgetEndpoints = () => [
-  operation("GET /admin/balances/:id/budgets", BUDGETS.listForOperator, async ({ params }, deps) => {
-    const balance = await balanceNamed(params.id, deps);
-    return refused(balance) ? balance : listOfBudgets(balance, deps);
-  }),
-  operation(
-    "PATCH /admin/balances/:id/budgets/:name",
-    BUDGETS.changeForOperator,
-    async ({ params, fields }, deps) => {
-      const balance = await balanceNamed(params.id, deps);
-      return refused(balance) ? balance : changedBudget(balance, params.name, fields, OPERATOR, deps);
-    },
-  ),
-];

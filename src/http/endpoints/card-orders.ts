@@ -68,19 +68,22 @@ export function cardMethod(
 
 /** Stripe's events. Any other answer than 200 has Stripe send one again, for three days. */
 export const stripeEventEndpoints = () => [
-  operation("POST /webhooks/stripe", PAYMENTS.stripe, async ({ exchange }, deps) => {
+  operation("POST /webhooks/stripe", PAYMENTS.stripe, async ({ exchange }) => {
     const length = declaredLength(exchange.request);
     if (refused(length)) return length;
     const isSmall = length !== null && length <= SMALL_EVENT_BYTES;
-    return isSmall ? take(exchange, deps) : againstForging(exchange, deps, () => take(exchange, deps));
+    return isSmall ? take(exchange) : againstForging(exchange, () => take(exchange));
   }),
 ];
 
-async function take(exchange: HttpExchange, deps: HttpDeps) {
-  const body = await readControlBytes(exchange, deps, MAX_EVENT_BYTES);
+async function take(exchange: HttpExchange) {
+  const body = await readControlBytes(exchange, MAX_EVENT_BYTES);
   if (refused(body)) return body;
   const signature = exchange.request.headers.get("stripe-signature") ?? "";
-  const event = await deps.payments!.card!.event({ body: new TextDecoder().decode(body), signature });
+  const event = await exchange.deps.payments!.card!.event({
+    body: new TextDecoder().decode(body),
+    signature,
+  });
   return event === null
     ? refuse("invalid_request", "The event was not signed by Stripe for this gateway within 300 s.", {
         param: "Stripe-Signature",

@@ -11,7 +11,7 @@ import type { KeyPolicy } from "../../units/key-policy.ts";
 import type { Identity } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { type Answered, type OperationRequest, operation } from "../operation.ts";
+import { type Answered, operation, type QueryOf } from "../operation.ts";
 import { type JsonReply, written } from "../reply.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
 
@@ -46,10 +46,9 @@ export function catalogEndpoints(): Endpoint[] {
         modelsOf.set(of, listed);
       }
       const views = reachable(listed.views, who, of);
-      const page = pageOf(views, query);
-      if (refused(page)) return page;
-      if (page.models.length < listed.views.length) return pageView(page, views.length, baseUrl);
-      listed.whole ??= written(pageView(page, views.length, baseUrl));
+      const page = pageOf(views, query, baseUrl);
+      if (refused(page) || page.data.length < listed.views.length) return page;
+      listed.whole ??= written(page);
       return listed.whole;
     }),
     operation("GET /v1/models/:id", CATALOG.model, ({ who, params: { id } }, deps) => model(id, who, deps)),
@@ -90,20 +89,6 @@ interface ListedModels {
   whole: JsonReply<AnswerTo<typeof CATALOG.models>> | null;
 }
 
-const pageView = (
-  { models, hasMore, next }: ModelPage,
-  total: number,
-  baseUrl: string,
-): AnswerTo<typeof CATALOG.models> => ({
-  object: "list",
-  data: models,
-  has_more: hasMore,
-  first_id: models[0]?.id ?? null,
-  last_id: models.at(-1)?.id ?? null,
-  links: { next: next === null ? null : `${baseUrl}/v1/models?${next}` },
-  total_count: total,
-});
-
 /** Without the models for which the key's policy leaves no host. */
 function reachable(views: readonly ModelAnswer[], who: Identity | null, { models }: Catalog) {
   const policy = policyOf(who);
@@ -115,26 +100,16 @@ function reachable(views: readonly ModelAnswer[], who: Identity | null, { models
 const viewsOf = ({ models }: Catalog, { health, config }: HttpDeps): readonly ModelAnswer[] =>
   [...models.values()].map((one) => modelView(namedModel(one, health), config.settings.baseUrl));
 
-interface ModelPage {
-  readonly models: readonly ModelAnswer[];
-  readonly hasMore: boolean;
-  /** The query of the page behind this one. */
-  readonly next: string | null;
-}
-
 /**
  * As Anthropic's clients ask for one, by ids, or OpenRouter's, by offset; the whole list for OpenAI's, which
  * know no pages.
  */
 function pageOf(
   all: readonly ModelAnswer[],
-  {
-    limit: most,
-    after_id: after,
-    before_id: before,
-    offset,
-  }: OperationRequest<string, typeof CATALOG.models>["query"],
-): ModelPage | Refusal {
+  query: QueryOf<typeof CATALOG.models>,
+  baseUrl: string,
+): AnswerTo<typeof CATALOG.models> | Refusal {
+  const { limit: most, after_id: after, before_id: before, offset } = query;
   const limit = most ?? all.length;
   if (after !== null && before !== null)
     return invalidField("before_id", "Send either `after_id` or `before_id`.");
@@ -148,9 +123,17 @@ function pageOf(
   }
   const rest = before === null ? all.slice(at + 1) : all.slice(0, at);
   const models = before === null ? rest.slice(0, limit) : rest.slice(-limit);
-  const hasMore = models.length < rest.length;
   const end = before === null ? at + 1 + models.length : at;
-  return { models, hasMore, next: end < all.length ? `limit=${limit}&offset=${end}` : null };
+  const next = end < all.length ? `${baseUrl}/v1/models?limit=${limit}&offset=${end}` : null;
+  return {
+    object: "list",
+    data: models,
+    has_more: models.length < rest.length,
+    first_id: models[0]?.id ?? null,
+    last_id: models.at(-1)?.id ?? null,
+    links: { next },
+    total_count: all.length,
+  };
 }
 
 function model(name: string, who: Identity | null, deps: HttpDeps): Answered<typeof CATALOG.model> {

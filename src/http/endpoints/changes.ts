@@ -1,13 +1,12 @@
 import { CHANGES, type ChangeAnswer } from "../../api/changes.ts";
-import type { ChangeFilter, ChangeScope, LoggedChange } from "../../customers/changes/change.ts";
-import type { ChangeAction } from "../../units/change-actions.ts";
-import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { type Refusal, refused } from "../../units/errors/refusal.ts";
+import type { ChangeScope, LoggedChange } from "../../customers/changes/change.ts";
+import { isoTime } from "../../units/clock.ts";
+import { refused } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { ownBalances } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readTime } from "../fields.ts";
-import { operation } from "../operation.ts";
+import { readSpan } from "../fields.ts";
+import { operation, type QueryOf } from "../operation.ts";
 import { page } from "../reply.ts";
 
 /** The log of changes: an owner's own, and everybody's for the operator. */
@@ -23,38 +22,18 @@ export const changeEndpoints = () => [
   }),
 ];
 
-interface ChangesQuery {
-  readonly limit: number;
-  readonly before: string | null;
-  readonly since: string | null;
-  readonly until: string | null;
-  readonly by: string | null;
-  readonly action: ChangeAction | null;
-  readonly subject: string | null;
-}
-
 async function listed(
   scope: ChangeScope | null,
-  { limit, before, ...query }: ChangesQuery,
+  query: QueryOf<typeof CHANGES.own>,
   view: (change: LoggedChange) => ChangeAnswer,
   { books }: HttpDeps,
 ) {
-  const filter = filterOf(query);
-  if (refused(filter)) return filter;
-  const rows = await books.changes.list(scope, filter, limit + 1, before);
+  const { limit, before, by, action, subject } = query;
+  const span = readSpan(query);
+  if (refused(span)) return span;
+  const rows = await books.changes.list(scope, { ...span, by, action, subject }, limit + 1, before);
   return page(rows, limit, view);
 }
-
-function filterOf({ since, until, by, action, subject }: Omit<ChangesQuery, "limit" | "before">) {
-  const from = timeOf("since", since);
-  if (refused(from)) return from;
-  const to = timeOf("until", until);
-  if (refused(to)) return to;
-  return { since: from, until: to, by, action, subject } satisfies ChangeFilter;
-}
-
-const timeOf = (name: string, value: string | null): EpochMs | null | Refusal =>
-  value === null ? null : readTime(name, value);
 
 const changeView = (change: LoggedChange): ChangeAnswer => ({
   id: change.id,

@@ -25,7 +25,6 @@ import {
   ownersOnly,
   type SessionIdentity,
 } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
@@ -47,17 +46,15 @@ export const claimEndpoints = (): Endpoint[] => [
       return invalidField("email", "Send either `email` or `wallet`.");
     }
     if (wallet !== undefined) {
-      const account = await againstForging(exchange, deps, () =>
-        claimByWallet(deps.accounts, claimant, wallet),
-      );
+      const account = await againstForging(exchange, () => claimByWallet(deps.accounts, claimant, wallet));
       return refused(account) ? account : claimed(account, id, true);
     }
     const address = emailOf(email!);
     if (refused(address)) return address;
-    const busy = await tooMany("claims", "claims", MAX_MAILS, exchange, deps);
+    const busy = await tooMany("claims", "claims", MAX_MAILS, exchange);
     if (busy !== null) return busy;
     if ((await deps.keyDeps.spendable.of(id)) <= 0) {
-      const blocks = clientBlocks(exchange, deps);
+      const blocks = exchange.blocks();
       const crowded = await takeOfEverybody(deps.throttles.claims, blocks, deps.config.settings.mailsPerHour);
       if (crowded !== null) return tooManyForAll(crowded);
     }
@@ -93,18 +90,19 @@ const claimed = (account: Account, balance: BalanceId, confirmed: boolean): Clai
 });
 
 /** Takes the secret from before the claim too, which opens nothing else once the account has replaced it. */
-async function undo(exchange: HttpExchange, deps: HttpDeps): Promise<UndoneAnswer | Refusal> {
+async function undo(exchange: HttpExchange): Promise<UndoneAnswer | Refusal> {
+  const { deps } = exchange;
   const secret = bearerOf(exchange.request);
   if (secret !== null && isRecoverySecret(secret)) {
-    const fields = await readFields(UndoFields, exchange, deps);
+    const fields = await readFields(UndoFields, exchange);
     if (refused(fields)) return fields;
     const taken = await takeBack(deps.accounts, hashSecret(secret), fields.revoke_keys ?? false);
     if (taken === null) {
-      return againstGuessing(exchange, deps, async () => invalidRecovery(deps.config.settings.dashboardUrl));
+      return againstGuessing(exchange, async () => invalidRecovery(deps.config.settings.dashboardUrl));
     }
     return refused(taken) ? taken : { balance_id: taken, withdrawn: true, ...(await liveKeys(taken, deps)) };
   }
-  const who = await identify(exchange, deps);
+  const who = await identify(exchange);
   if (refused(who)) return who;
   return who.kind === "key"
     ? ownersOnly("undo a claim")

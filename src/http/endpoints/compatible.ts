@@ -8,7 +8,6 @@ import { hashSecret } from "../../units/secret-hash.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import type { KeyIdentity } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { operation } from "../operation.ts";
@@ -18,8 +17,8 @@ import { noReceipt, receiptView, visible } from "./receipts.ts";
 export const compatibleEndpoints = () => [
   // The second is the first's older name.
   ...(["GET /v1/key", "GET /v1/auth/key"] as const).map((name) =>
-    operation(name, COMPATIBLE.key, async ({ who, exchange }, deps) => ({
-      data: await keyView(who, exchange, deps),
+    operation(name, COMPATIBLE.key, async ({ who, exchange }) => ({
+      data: await keyView(who, exchange),
     })),
   ),
   operation("GET /v1/generation", COMPATIBLE.generation, async ({ who, query: { id } }, deps) => {
@@ -41,14 +40,14 @@ export const compatibleEndpoints = () => [
 async function keyView(
   { key, balance }: KeyIdentity,
   exchange: HttpExchange,
-  deps: HttpDeps,
 ): Promise<AnswerTo<typeof COMPATIBLE.key>["data"]> {
+  const { deps } = exchange;
   const now = deps.keyDeps.clock.now();
   const { startsAt: since } = windowAt("week", now);
   const [{ day, month, cap }, { credited }, { limit, used }, week] = await Promise.all([
     useOf(key, now, deps),
     deps.ledger.balance(balance.id),
-    deps.ledger.openTier(balance, clientBlocks(exchange, deps), now),
+    deps.ledger.openTier(balance, exchange.blocks(), now),
     deps.books.usage({ balanceId: balance.id, keyId: key.id, since, stretchMs: WEEK_MS }),
   ]);
   // Programs read their limit as they start, a whole fleet at once.

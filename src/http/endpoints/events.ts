@@ -5,7 +5,7 @@ import { isoTime } from "../../units/clock.ts";
 import { invalidField } from "../../units/errors/refusal.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
-import { operation } from "../operation.ts";
+import { operation, type QueryOf } from "../operation.ts";
 import { page } from "../reply.ts";
 
 /** What happened to balances: what endpoints are sent, for programs that read it instead. */
@@ -25,7 +25,7 @@ export const eventEndpoints = () => [
 
 async function listed<View>(
   filter: EventFilter,
-  { limit, before }: { readonly limit: number; readonly before: string | null },
+  { limit, before }: Pick<QueryOf<typeof EVENTS.list>, "limit" | "before">,
   { books: { events } }: HttpDeps,
   view: (event: DeliveredEvent) => View,
 ) {

@@ -8,7 +8,6 @@ import { errorObject, type Refusal, refuse, refused } from "../../units/errors/r
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../authentication.ts";
 import { declaredLength } from "../body.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { EventLoopTurn } from "../event-loop-turn.ts";
@@ -21,12 +20,12 @@ import { webSocketEndpoint } from "../websocket/upgrade.ts";
  * The three surfaces. Everything that is decided about a generation request is decided in
  * generation/generate.
  */
-export function generationEndpoints(deps: HttpDeps): Endpoint[] {
+export function generationEndpoints(): Endpoint[] {
   const turn = new EventLoopTurn();
   return [
-    surface("chat.completions", "/v1/chat/completions", bearerOf, turn, deps),
-    surface("responses", "/v1/responses", bearerOf, turn, deps),
-    surface("messages", "/v1/messages", bearerOrApiKeyOf, turn, deps),
+    surface("chat.completions", "/v1/chat/completions", bearerOf, turn),
+    surface("responses", "/v1/responses", bearerOf, turn),
+    surface("messages", "/v1/messages", bearerOrApiKeyOf, turn),
     webSocketEndpoint(),
     { method: "POST", path: "/v1/responses/compact", about: COMPACTION, handle: compact },
     { method: "POST", path: "/v1/messages/count_tokens", about: COUNT_TOKENS, handle: countTokens },
@@ -38,7 +37,6 @@ function surface(
   path: string,
   secretOf: (request: Request) => string | null,
   turn: EventLoopTurn,
-  deps: HttpDeps,
 ): Endpoint {
   return {
     method: "POST",
@@ -46,18 +44,18 @@ function surface(
     isBusy: true,
     about: GENERATION[name],
     async handle(exchange) {
-      const { request } = exchange;
+      const { request, deps } = exchange;
       const declared = declaredLength(request);
       // What has come of a large body is copied once more where it is read after this turn, and such bodies are no
       // faster together: each fills the processor's caches.
       if (isSmall(declared)) await turn.end();
       const secret = secretOf(request);
       if (secret === null) return turnedAway(name, missingKey(request), deps);
-      const body = await readSenderBody(exchange, secret, deps, declared);
+      const body = await readSenderBody(exchange, secret, declared);
       if (refused(body)) return turnedAway(name, body, deps);
       exchange.gatewaysTurn();
       try {
-        const answer = await deps.generation.generateOnce(name, callOf(secret, body, exchange, deps));
+        const answer = await deps.generation.generateOnce(name, callOf(secret, body, exchange));
         return refused(answer) ? turnedAway(name, answer, deps) : answerResponse(answer, exchange);
       } finally {
         exchange.clientsTurn();
@@ -67,38 +65,30 @@ function surface(
 }
 
 /** The body has been read, so that it is known whether its sender could pay for it. */
-const callOf = (
-  secret: string,
-  body: Uint8Array,
-  exchange: HttpExchange,
-  deps: HttpDeps,
-): GenerationCall => ({
+const callOf = (secret: string, body: Uint8Array, exchange: HttpExchange): GenerationCall => ({
   secret,
   body,
   headers: exchange.request.headers,
   signal: exchange.request.signal,
   isUnpaid: exchange.isUnpaid,
-  blocks: () => clientBlocks(exchange, deps),
+  blocks: () => exchange.blocks(),
 });
 
 const isSmall = (declared: number | null | Refusal): boolean =>
   typeof declared === "number" && declared <= SMALL_BYTES;
 
-async function countTokens(
-  exchange: HttpExchange,
-  deps: HttpDeps,
-): Promise<{ input_tokens: number } | Refusal> {
-  const identity = await identify(exchange, deps, bearerOrApiKeyOf);
+async function countTokens(exchange: HttpExchange): Promise<{ input_tokens: number } | Refusal> {
+  const identity = await identify(exchange, bearerOrApiKeyOf);
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");
   const { suspended } = identity.balance;
-  if (suspended !== null) return suspension(suspended, deps.config.settings.contact);
-  const body = await readSenderBody(exchange, identity, deps);
+  if (suspended !== null) return suspension(suspended, exchange.deps.config.settings.contact);
+  const body = await readSenderBody(exchange, identity);
   if (refused(body)) return body;
   const { signal } = exchange.request;
   const { isUnpaid } = exchange;
-  const asker = { key: identity.key, blocks: clientBlocks(exchange, deps), isUnpaid, signal };
-  const tokens = await deps.generation.countTokens(body, asker);
+  const asker = { key: identity.key, blocks: exchange.blocks(), isUnpaid, signal };
+  const tokens = await exchange.deps.generation.countTokens(body, asker);
   return refused(tokens) ? tokens : { input_tokens: tokens };
 }
 
@@ -106,16 +96,17 @@ async function countTokens(
  * OpenAI's older way to have a conversation shortened: a request of its own. It is served as the newer one, an
  * ordinary request that ends in `compaction_trigger`, with everything that this brings: holds, hosts, receipt.
  */
-async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response | Refusal> {
+async function compact(exchange: HttpExchange): Promise<Response | Refusal> {
+  const { deps } = exchange;
   const secret = bearerOf(exchange.request);
   if (secret === null) return turnedAway("responses", missingKey(exchange.request), deps);
-  const body = await readSenderBody(exchange, secret, deps);
+  const body = await readSenderBody(exchange, secret);
   if (refused(body)) return turnedAway("responses", body, deps);
   exchange.gatewaysTurn();
   try {
-    const request = exchange.isUnpaid ? await compactUnpaid(body, exchange, deps) : compactionRequest(body);
+    const request = exchange.isUnpaid ? await compactUnpaid(body, exchange) : compactionRequest(body);
     if (request === null) return turnedAway("responses", tooMuchUnpaid(RETRY_S), deps);
-    const call = callOf(secret, request, exchange, deps);
+    const call = callOf(secret, request, exchange);
     const answer = await deps.generation.generateOnce("responses", call);
     return refused(answer) ? turnedAway("responses", answer, deps) : compactionResponse(answer, deps);
   } finally {
@@ -124,9 +115,13 @@ async function compact(exchange: HttpExchange, deps: HttpDeps): Promise<Response
 }
 
 /** Parsing ten megabytes would keep everybody else waiting. */
-function compactUnpaid(body: Uint8Array, exchange: HttpExchange, deps: HttpDeps): Promise<Uint8Array | null> {
-  const key = wideNetwork(clientBlocks(exchange, deps));
-  return deps.generation.compaction(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
+function compactUnpaid(body: Uint8Array, exchange: HttpExchange): Promise<Uint8Array | null> {
+  const key = wideNetwork(exchange.blocks());
+  return exchange.deps.generation.compaction(body, {
+    key,
+    signal: exchange.request.signal,
+    withinMs: COMPACT_MS,
+  });
 }
 
 const COMPACT_MS = 10_000;

@@ -1,26 +1,22 @@
-import type { KEY_ORDERS, KeyAnswer, MintedAnswer } from "../../api/keys.ts";
+import type { KEY_ORDERS, KEYS, KeyAnswer, MintedAnswer } from "../../api/keys.ts";
 import type { Period } from "../../api/usage.ts";
 import type { Minted } from "../../customers/keys/creation.ts";
 import type { Key } from "../../customers/keys/key.ts";
-import type { KeyFilter } from "../../customers/keys/key-store.ts";
 import type { LedgerOperations } from "../../store/ledger/ledger-operations.ts";
 import type { KeyActivity } from "../../store/usage/key-activity.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import { page } from "../reply.ts";
+import type { QueryOf } from "../operation.ts";
+import { page, pageBefore } from "../reply.ts";
 import { periodAt, tooManyAtOnce } from "./usage.ts";
 
-interface KeysQuery extends Omit<KeyFilter, "ids"> {
-  readonly limit: number;
-  readonly before: string | null;
-  readonly ids: string | null;
-  readonly period: Period | null;
-  readonly sort: (typeof KEY_ORDERS)[number] | null;
-}
-
-export async function keysPage(balances: readonly BalanceId[], query: KeysQuery, deps: HttpDeps) {
+export async function keysPage(
+  balances: readonly BalanceId[],
+  query: QueryOf<typeof KEYS.list>,
+  deps: HttpDeps,
+) {
   const { limit, before, search, state, sort } = query;
   const filter = { search, state, ids: query.ids?.split(",") ?? null };
   const period = query.period ?? (sort === null ? null : "month");
@@ -40,12 +36,7 @@ export async function keysPage(balances: readonly BalanceId[], query: KeysQuery,
   const isWhole = keys.length <= limit && at + MAX_ORDERED >= order.length;
   const last = keys.length > limit ? keys[limit - 1]!.id : order[at + MAX_ORDERED - 1];
   const { data } = await pageOfKeys(keys, limit, deps, use);
-  return {
-    object: "list" as const,
-    data,
-    has_more: !isWhole,
-    next_before: isWhole ? null : last!,
-  };
+  return pageBefore(data, isWhole ? null : last!);
 }
 
 /** Keys of the order that one page looks for among those that the filter leaves: the page may have fewer rows, or none. */

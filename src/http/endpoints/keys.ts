@@ -20,7 +20,6 @@ import type { BalanceId, KeyId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { balanceNamed } from "../admin/balances.ts";
 import { actorOf, type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
@@ -54,7 +53,7 @@ export const keyEndpoints = (): Endpoint[] => [
   operation("POST /v1/keys/:id/rotate", KEYS.rotate, async ({ who, params: { id }, exchange }, deps) => {
     const found = await addressed(id, who, deps);
     if (refused(found)) return found;
-    const wait = await unpaidKey(found.balanceId, exchange, deps);
+    const wait = await unpaidKey(found.balanceId, exchange);
     if (wait !== null) return tooManyUnpaid(wait);
     const rotated = await rotate(deps.keyDeps, found, actorOf(who));
     if (refused(rotated)) return rotated;
@@ -72,7 +71,7 @@ export const keyEndpoints = (): Endpoint[] => [
       // The first time is never too much; each further one is synced to the disk as well, and changes nothing.
       const waitS =
         found.state === "revoked"
-          ? deps.unpaidRequests.waitS(found.balanceId, () => clientBlocks(exchange, deps), AGAIN)
+          ? deps.unpaidRequests.waitS(found.balanceId, () => exchange.blocks(), AGAIN)
           : null;
       return waitS === null
         ? revoked(await revoke(deps.keyDeps, found.id, actorOf(who)))
@@ -116,27 +115,27 @@ export const adminKeyEndpoints = () => [
   }),
 ];
 
-async function create(exchange: HttpExchange, deps: HttpDeps): Promise<MintedAnswer | Refusal> {
-  const { request } = exchange;
+async function create(exchange: HttpExchange): Promise<MintedAnswer | Refusal> {
+  const { request, deps } = exchange;
   if (isAnonymous(request)) {
     const { accountlessKeysPerAddressPerHour } = deps.config.settings;
     if (accountlessKeysPerAddressPerHour === 0) return noSetUps(deps);
     const { set_ups: setUps } = deps.throttles;
-    const blocks = clientBlocks(exchange, deps);
+    const blocks = exchange.blocks();
     const wait = await takeOfAll(setUps, blocks, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
     const crowded = await takeOfEverybody(setUps, blocks, accountlessKeysPerAddressPerHour * SET_UP_SHARES);
     if (crowded !== null) return tooManyForAll(crowded);
-    const fields = await readFields(KeyFields, exchange, deps);
+    const fields = await readFields(KeyFields, exchange);
     return refused(fields) ? fields : newBalance(fields, deps);
   }
-  const who = await identify(exchange, deps);
+  const who = await identify(exchange);
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.config.settings.contact);
-  const wait = await unpaidKey(who.balance.id, exchange, deps);
+  const wait = await unpaidKey(who.balance.id, exchange);
   if (wait !== null) return tooManyUnpaid(wait);
-  const fields = await readFields(KeyFields, exchange, deps);
+  const fields = await readFields(KeyFields, exchange);
   if (refused(fields)) return fields;
   return newKey(who.balance, fields, actorOf(who), deps);
 }
@@ -223,10 +222,10 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
  * A key is a row that stays, and a balance without credit costs nothing: so many an hour from a network. Null, or
  * the seconds to wait.
  */
-async function unpaidKey(balance: BalanceId, exchange: HttpExchange, deps: HttpDeps): Promise<number | null> {
-  if ((await deps.keyDeps.spendable.of(balance)) > 0) return null;
-  const { unpaid_keys: unpaidKeys } = deps.throttles;
-  const blocks = clientBlocks(exchange, deps);
+async function unpaidKey(balance: BalanceId, exchange: HttpExchange): Promise<number | null> {
+  if ((await exchange.deps.keyDeps.spendable.of(balance)) > 0) return null;
+  const { unpaid_keys: unpaidKeys } = exchange.deps.throttles;
+  const blocks = exchange.blocks();
   const wait = await takeOfAll(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR);
   return wait ?? takeOfEverybody(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR * SET_UP_SHARES);
 }

@@ -11,7 +11,6 @@ import type { BalanceId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import { actorOf, type Identity } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { readUsd, repeated } from "../fields.ts";
@@ -21,10 +20,10 @@ import { namedPriceList } from "./key-fields.ts";
 import { usedKeyView } from "./key-list.ts";
 
 export const meEndpoints = () => [
-  operation("GET /v1/me", ME.show, ({ who, exchange }, deps) => me(who, exchange, deps)),
+  operation("GET /v1/me", ME.show, ({ who, exchange }) => me(who, exchange)),
   operation("PATCH /v1/me", ME.change, async ({ who, fields, exchange }, deps) => {
     const changed = await changeBalance(who.balance.id, fields, actorOf(who), deps);
-    return refused(changed) ? changed : me({ ...who, balance: changed }, exchange, deps);
+    return refused(changed) ? changed : me({ ...who, balance: changed }, exchange);
   }),
 ];
 
@@ -58,7 +57,8 @@ export async function changeBalance(
 }
 
 /** Readable while suspended too: people must be able to see why they are refused. */
-async function me(who: Identity, exchange: HttpExchange, deps: HttpDeps) {
+async function me(who: Identity, exchange: HttpExchange) {
+  const { deps } = exchange;
   const { balance } = who;
   const now = deps.keyDeps.clock.now();
   const money = await deps.ledger.balanceUse(balance.id);
@@ -73,7 +73,7 @@ async function me(who: Identity, exchange: HttpExchange, deps: HttpDeps) {
     suspended: balance.suspended,
     suspended_at: await suspendedAt(balance, deps),
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
-    open_tier: await openTier(balance, exchange, now, deps),
+    open_tier: await openTier(balance, exchange, now),
     key_defaults: defaultLimits(balance, deps),
     low_credit_usd: usdOrNone(balance.lowCredit),
     low_credit_default_usd: usdOrNone(deps.config.settings.lowCredit),
@@ -104,9 +104,9 @@ function defaultLimits({ accountId }: Balance, { keyDeps }: HttpDeps): DefaultLi
   };
 }
 
-async function openTier(balance: Balance, exchange: HttpExchange, now: EpochMs, deps: HttpDeps) {
-  const blocks = clientBlocks(exchange, deps);
-  const { limit, used, heldAt } = await deps.ledger.openTier(balance, blocks, now);
+async function openTier(balance: Balance, exchange: HttpExchange, now: EpochMs) {
+  const blocks = exchange.blocks();
+  const { limit, used, heldAt } = await exchange.deps.ledger.openTier(balance, blocks, now);
   return { limit, used, held_at: heldAt, resets_at: isoTime(windowAt("day", now).resetsAt!) };
 }
 

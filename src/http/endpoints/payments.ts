@@ -21,7 +21,7 @@ import { JsonReply, page } from "../reply.ts";
 import { cardMethod, orderByCard } from "./card-orders.ts";
 import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
 
-/** How credit is paid for, by keys and owners. Nothing of it answers where payments are not configured. */
+/** How credit is paid for, by keys and owners, and what only an operator can decide about it. Nothing of it answers where payments are not configured. */
 export const paymentEndpoints = () => [
   operation("POST /v1/me/saved", PAYMENTS.saved, saved),
   operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, deps) => optionsOf(who, deps)),
@@ -38,6 +38,38 @@ export const paymentEndpoints = () => [
     await payments!.x402?.answered(payment);
     return paymentView(payment);
   }),
+  operation("GET /admin/payments", PAYMENTS.adminList, async ({ query }, { payments }) => {
+    const { limit, before, state, balance } = query;
+    const of = { balanceId: balance as BalanceId | null, keyId: null, state };
+    return page(await payments!.store.list(of, limit + 1, before as PaymentId | null), limit, operatorsView);
+  }),
+  operation("POST /admin/payments/:id/refund", PAYMENTS.refund, async ({ params: { id } }, deps) => {
+    const payment = await deps.payments!.store.find(id as PaymentId);
+    return payment === null ? noPayment(id) : refund(payment, deps);
+  }),
+  operation(
+    "POST /admin/payments/:id/resolve",
+    PAYMENTS.resolve,
+    async ({ params, fields }, { payments }) => {
+      const { store, card } = payments!;
+      const { as, note = null } = fields;
+      const payment = await store.find(params.id as PaymentId);
+      if (payment === null) return noPayment(params.id);
+      if (payment.rail === "card" && card !== null)
+        return answered(await card.resolve(payment, as, note), payment, "held");
+      const decided = await store.change(payment.id, ({ state, amount, reason }) =>
+        state !== "held"
+          ? null
+          : {
+              state: as,
+              reason: note ?? reason,
+              nextPollAt: null,
+              ...(as === "credited" && amount > 0 ? { credit: { amount }, shouldBe: amount } : {}),
+            },
+      );
+      return decided.state === as ? operatorsView(decided) : notIn("held", decided);
+    },
+  ),
 ];
 
 const noPayment = (id: string): Refusal => invalidField("id", `There is no payment \`${repeated(id)}\`.`);
@@ -110,7 +142,7 @@ async function order(
   }
   const header = exchange.request.headers.get("payment-signature");
   const take = () => orderByX402(creditOrder, header, deps);
-  const paid = await (header === null ? take() : againstForging(exchange, deps, take));
+  const paid = await (header === null ? take() : againstForging(exchange, take));
   if (refused(paid)) return paid;
   const { payment, response } = paid;
   if (payment.state !== "credited") {
@@ -148,42 +180,6 @@ const paymentView = (payment: Payment): PaymentAnswer => ({
   created_at: isoTime(payment.createdAt),
   changed_at: isoTime(payment.changedAt),
 });
-
-/** Payments as their operator sees them, and what only an operator can decide about them. */
-export const adminPaymentEndpoints = () => [
-  operation("GET /admin/payments", PAYMENTS.adminList, async ({ query }, { payments }) => {
-    const { limit, before, state, balance } = query;
-    const of = { balanceId: balance as BalanceId | null, keyId: null, state };
-    return page(await payments!.store.list(of, limit + 1, before as PaymentId | null), limit, operatorsView);
-  }),
-  operation("POST /admin/payments/:id/refund", PAYMENTS.refund, async ({ params: { id } }, deps) => {
-    const payment = await deps.payments!.store.find(id as PaymentId);
-    return payment === null ? noPayment(id) : refund(payment, deps);
-  }),
-  operation(
-    "POST /admin/payments/:id/resolve",
-    PAYMENTS.resolve,
-    async ({ params, fields }, { payments }) => {
-      const { store, card } = payments!;
-      const { as, note = null } = fields;
-      const payment = await store.find(params.id as PaymentId);
-      if (payment === null) return noPayment(params.id);
-      if (payment.rail === "card" && card !== null)
-        return answered(await card.resolve(payment, as, note), payment, "held");
-      const decided = await store.change(payment.id, ({ state, amount, reason }) =>
-        state !== "held"
-          ? null
-          : {
-              state: as,
-              reason: note ?? reason,
-              nextPollAt: null,
-              ...(as === "credited" && amount > 0 ? { credit: { amount }, shouldBe: amount } : {}),
-            },
-      );
-      return decided.state === as ? operatorsView(decided) : notIn("held", decided);
-    },
-  ),
-];
 
 /** The debit comes first: a payment that says it is refunded has nothing left to be spent. */
 async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps) {

@@ -1,17 +1,17 @@
 import { ADMIN } from "../../api/admin.ts";
-import { RECEIPTS, type ReceiptAnswer, type receiptQuery } from "../../api/receipts.ts";
+import { RECEIPTS, type ReceiptAnswer } from "../../api/receipts.ts";
 import type { Key } from "../../customers/keys/key.ts";
-import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "../../store/ledger/receipts.ts";
+import type { ReceiptFilter, StoredReceipt } from "../../store/ledger/receipts.ts";
 import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
 import { balanceNamed } from "../admin/balances.ts";
 import { type Identity, ownBalances } from "../authentication.ts";
 import type { HttpDeps } from "../deps.ts";
-import { accepts, readTime, readUsd, repeated } from "../fields.ts";
-import { operation } from "../operation.ts";
-import { replyAs } from "../reply.ts";
+import { accepts, readSpan, readUsd, repeated } from "../fields.ts";
+import { operation, type QueryOf } from "../operation.ts";
+import { pageBefore, replyAs } from "../reply.ts";
 
-/** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance. */
+/** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance; the operator everybody's. */
 export const receiptEndpoints = () => [
   operation("GET /v1/receipts", RECEIPTS.list, async ({ who, query }, deps) => {
     const { limit, before } = query;
@@ -27,10 +27,8 @@ export const receiptEndpoints = () => [
     const keyId = named ?? (who.kind === "key" ? who.key.id : null);
     const filter = receiptFilter({ ...query, key_id: keyId });
     if (refused(filter)) return filter;
-    return receiptsReply(
-      await deps.receipts.receipts(who.balance.id, filter, limit, before as ReceiptId | null),
-      receiptView,
-    );
+    const found = await deps.receipts.receipts(who.balance.id, filter, limit, before as ReceiptId | null);
+    return pageBefore(found.receipts.map(receiptView), found.nextBefore);
   }),
   operation("GET /v1/receipts/:id", RECEIPTS.show, async ({ who, params: { id }, exchange }, deps) => {
     const receipt = await visible(id, who, deps);
@@ -40,38 +38,43 @@ export const receiptEndpoints = () => [
       : receiptView(receipt);
   }),
   operation("GET /.well-known/jwks.json", RECEIPTS.keys, (_, deps) => deps.receiptSigner.jwks()),
+  operation("GET /admin/receipts/:id", ADMIN.receipt, async ({ params: { id } }, deps) => {
+    const receipt = await deps.receipts.receipt(id as ReceiptId);
+    return receipt === null ? noReceipt(id, "", deps) : owned(receipt);
+  }),
+  operation("GET /admin/balances/:id/receipts", ADMIN.receipts, async ({ params, query }, deps) => {
+    const balance = await balanceNamed(params.id, deps);
+    if (refused(balance)) return balance;
+    return listed(balance.id, query, deps);
+  }),
+  operation("GET /admin/receipts", ADMIN.everybodysReceipts, ({ query }, deps) =>
+    listed(query.balance_id as BalanceId | null, query, deps),
+  ),
+  operation("POST /admin/signing-keys", ADMIN.rotateSigningKey, async (_, { receiptSigner }) => {
+    const key = await receiptSigner.rotate();
+    return key === null
+      ? refuse(
+          "invalid_request",
+          "There are as many signing keys as are kept; the newest one goes on signing.",
+        )
+      : { kid: key.kid };
+  }),
 ];
 
 /** What a query of receipts filters by. */
-function receiptFilter(query: ReceiptQuery): ReceiptFilter | Refusal {
-  const { key_id, model, state, host, error, min_cost_usd, since: from, until: to } = query;
-  const since = from === null ? null : readTime("since", from);
-  if (refused(since)) return since;
-  const until = to === null ? null : readTime("until", to);
-  if (refused(until)) return until;
+function receiptFilter(query: QueryOf<typeof RECEIPTS.list>): ReceiptFilter | Refusal {
+  const { key_id, model, state, host, error, min_cost_usd } = query;
+  const span = readSpan(query);
+  if (refused(span)) return span;
   const leastCost = min_cost_usd === null ? null : readUsd("min_cost_usd", min_cost_usd);
   if (refused(leastCost)) return leastCost;
-  return { keyId: key_id as KeyId | null, model, state, host, error, leastCost, since, until };
+  return { keyId: key_id as KeyId | null, model, state, host, error, leastCost, ...span };
 }
-
-type ReceiptQuery = {
-  readonly [Name in keyof typeof receiptQuery]: (Name extends "min_cost_usd" ? number : string) | null;
-};
 
 const JOSE = "application/jose";
 
 /** As `ledger/receipt` wrote it. */
 export const receiptView = ({ body }: StoredReceipt): ReceiptAnswer => JSON.parse(body);
-
-const receiptsReply = <View>(
-  { receipts, nextBefore }: StoredReceiptPage,
-  view: (receipt: StoredReceipt) => View,
-) => ({
-  object: "list" as const,
-  data: receipts.map(view),
-  has_more: nextBefore !== null,
-  next_before: nextBefore,
-});
 
 export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
   invalidField("id", `There is no receipt \`${repeated(id)}\`${whose}.${kept(deps)}${FORGOTTEN}`);
@@ -99,37 +102,7 @@ async function isOfRotation(keyId: KeyId, key: Key, { keyDeps }: HttpDeps): Prom
   return keyId === key.id || (await keyDeps.store.keyById(keyId))?.rotationId === key.rotationId;
 }
 
-/** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */
-export const adminReceiptEndpoints = () => [
-  operation("GET /admin/receipts/:id", ADMIN.receipt, async ({ params: { id } }, deps) => {
-    const receipt = await deps.receipts.receipt(id as ReceiptId);
-    return receipt === null ? noReceipt(id, "", deps) : owned(receipt);
-  }),
-  operation("GET /admin/balances/:id/receipts", ADMIN.receipts, async ({ params, query }, deps) => {
-    const balance = await balanceNamed(params.id, deps);
-    if (refused(balance)) return balance;
-    return listed(balance.id, query, deps);
-  }),
-  operation("GET /admin/receipts", ADMIN.everybodysReceipts, ({ query }, deps) =>
-    listed(query.balance_id as BalanceId | null, query, deps),
-  ),
-  operation("POST /admin/signing-keys", ADMIN.rotateSigningKey, async (_, { receiptSigner }) => {
-    const key = await receiptSigner.rotate();
-    return key === null
-      ? refuse(
-          "invalid_request",
-          "There are as many signing keys as are kept; the newest one goes on signing.",
-        )
-      : { kid: key.kid };
-  }),
-];
-
-type ReceiptsQuery = Parameters<typeof receiptFilter>[0] & {
-  readonly limit: number;
-  readonly before: string | null;
-};
-
-async function listed(balance: BalanceId | null, query: ReceiptsQuery, deps: HttpDeps) {
+async function listed(balance: BalanceId | null, query: QueryOf<typeof RECEIPTS.list>, deps: HttpDeps) {
   const before = query.before as ReceiptId | null;
   const from = before === null ? null : await deps.receipts.receipt(before);
   if (before !== null && (from === null || (balance !== null && from.balanceId !== balance))) {
@@ -137,7 +110,8 @@ async function listed(balance: BalanceId | null, query: ReceiptsQuery, deps: Htt
   }
   const filter = receiptFilter(query);
   if (refused(filter)) return filter;
-  return receiptsReply(await deps.receipts.receipts(balance, filter, query.limit, before), owned);
+  const { receipts, nextBefore } = await deps.receipts.receipts(balance, filter, query.limit, before);
+  return pageBefore(receipts.map(owned), nextBefore);
 }
 
 const owned = (receipt: StoredReceipt) => ({ ...receiptView(receipt), balance_id: receipt.balanceId });

@@ -11,7 +11,7 @@ import { runView } from "./runs.ts";
 
 /**
  * `GET /v1/usage?period=hour|day|today|yesterday|week|month&by=model|key|host&key_id=…`: what receipts add up to, over time and by model and host. A
- * key sees its own, an owner the whole balance or one of its keys.
+ * key sees its own, an owner the whole balance or one of its keys, and the operator who spends what, and whether it grows.
  */
 export const usageEndpoints = () => [
   operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, ledger, books }) => {
@@ -40,6 +40,27 @@ export const usageEndpoints = () => [
       ...(tag === null ? {} : groupsView(sums)),
       ...(isShown ? { run: runView(use) } : {}),
     };
+  }),
+  operation("GET /admin/usage", EVERYBODYS_USAGE, async ({ query }, deps) => {
+    const now = deps.keyDeps.clock.now();
+    const period = periodAt(now, query.period);
+    const { since, until, stretchMs, lengthMs } = period;
+    const beforeMs = isKept(period, now, deps) ? lengthMs : null;
+    const { order, limit: most, by } = query;
+    const spending = await deps.books.spending({ since, until, now, stretchMs, beforeMs, order, most, by });
+    return spending === null ? tooManyAtOnce() : { ...periodView(period), ...everybodysView(spending) };
+  }),
+  operation("GET /admin/overview", OVERVIEW, async ({ query }, { books, keyDeps }) => {
+    const period = periodAt(keyDeps.clock.now(), query.period);
+    const { since, until, stretchMs } = period;
+    const sums = await books.usage({ balanceId: null, keyId: null, since, until, stretchMs, by: "all" });
+    if (sums === null) return tooManyAtOnce();
+    const stretches = sums.stretches.map(({ start, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
+      start: isoTime(start as EpochMs),
+      ...sumView(sum),
+      first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
+    }));
+    return { ...periodView(period), object: "overview" as const, stretches, truncated: sums.truncated };
   }),
 ];
 
@@ -82,31 +103,6 @@ const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: S
   input_tokens: inputTokens,
   output_tokens: outputTokens,
 });
-
-/** `GET /admin/usage`: who spends what, on which model and host, and whether it grows. */
-export const adminUsageEndpoints = () => [
-  operation("GET /admin/usage", EVERYBODYS_USAGE, async ({ query }, deps) => {
-    const now = deps.keyDeps.clock.now();
-    const period = periodAt(now, query.period);
-    const { since, until, stretchMs, lengthMs } = period;
-    const beforeMs = isKept(period, now, deps) ? lengthMs : null;
-    const { order, limit: most, by } = query;
-    const spending = await deps.books.spending({ since, until, now, stretchMs, beforeMs, order, most, by });
-    return spending === null ? tooManyAtOnce() : { ...periodView(period), ...everybodysView(spending) };
-  }),
-  operation("GET /admin/overview", OVERVIEW, async ({ query }, { books, keyDeps }) => {
-    const period = periodAt(keyDeps.clock.now(), query.period);
-    const { since, until, stretchMs } = period;
-    const sums = await books.usage({ balanceId: null, keyId: null, since, until, stretchMs, by: "all" });
-    if (sums === null) return tooManyAtOnce();
-    const stretches = sums.stretches.map(({ start, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
-      start: isoTime(start as EpochMs),
-      ...sumView(sum),
-      first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
-    }));
-    return { ...periodView(period), object: "overview" as const, stretches, truncated: sums.truncated };
-  }),
-];
 
 /** Whether the receipts of the period before are still there. */
 function isKept({ since, lengthMs }: UsagePeriod, now: number, deps: HttpDeps): boolean {

@@ -9,7 +9,7 @@ import type { HttpDeps } from "../deps.ts";
 import { operation } from "../operation.ts";
 import { list } from "../reply.ts";
 
-/** Where an owner has the events of a balance sent. */
+/** Where an owner has the events of a balance sent, and how deliveries go, for the operator. */
 export const webhookEndpoints = () => [
   operation("GET /v1/webhooks", WEBHOOKS.list, async ({ who }, { webhooks }) =>
     list((await webhooks.list(who.balance.id)).map(view)),
@@ -51,6 +51,20 @@ export const webhookEndpoints = () => [
       return refused(rotated) ? rotated : { ...view(rotated.webhook), secret: rotated.secret };
     },
   ),
+  operation(
+    "GET /admin/webhooks",
+    WEBHOOKS.listForOperator,
+    async ({ query }, { webhooks, operatorsWebhooks }) =>
+      query.balance_id === null
+        ? list((await operatorsWebhooks.list()).map((one) => operatorsView(one, one.waiting)))
+        : list((await webhooks.list(query.balance_id as BalanceId)).map((one) => operatorsView(one, null))),
+  ),
+  operation("POST /admin/webhooks/:id/test", WEBHOOKS.testForOperator, async ({ params: { id } }, deps) => {
+    const failure = await deps.operatorsWebhooks.test(id);
+    return failure === undefined
+      ? invalidField("id", "`id` must be that of an endpoint of the configuration, other than `mail`.")
+      : { id, delivered: failure === null, problem: failure?.problem ?? null };
+  }),
 ];
 
 const shown = (webhook: OwnWebhook | Refusal) => (refused(webhook) ? webhook : view(webhook));
@@ -113,21 +127,3 @@ async function overTests(balance: BalanceId, { throttles }: HttpDeps): Promise<R
 }
 
 const MAX_TESTS_PER_HOUR = 20;
-
-/** How deliveries go: to the endpoints of the configuration, or to those of a balance's owner. */
-export const adminWebhookEndpoints = () => [
-  operation(
-    "GET /admin/webhooks",
-    WEBHOOKS.listForOperator,
-    async ({ query }, { webhooks, operatorsWebhooks }) =>
-      query.balance_id === null
-        ? list((await operatorsWebhooks.list()).map((one) => operatorsView(one, one.waiting)))
-        : list((await webhooks.list(query.balance_id as BalanceId)).map((one) => operatorsView(one, null))),
-  ),
-  operation("POST /admin/webhooks/:id/test", WEBHOOKS.testForOperator, async ({ params: { id } }, deps) => {
-    const failure = await deps.operatorsWebhooks.test(id);
-    return failure === undefined
-      ? invalidField("id", "`id` must be that of an endpoint of the configuration, other than `mail`.")
-      : { id, delivered: failure === null, problem: failure?.problem ?? null };
-  }),
-];

@@ -8,7 +8,7 @@ import type { Endpoint } from "../endpoint.ts";
  * The table of endpoints as an OpenAPI 3.1 document. Nothing is written here by hand that an endpoint could
  * say: what each takes and answers is its `about`.
  */
-export function apiDocument(endpoints: readonly Endpoint[], baseUrl: string): ApiDocument {
+export function apiDocument(endpoints: readonly Endpoint[], baseUrl: string) {
   const schemas: Record<string, unknown> = {};
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of endpoints) {
@@ -33,26 +33,10 @@ export function apiDocument(endpoints: readonly Endpoint[], baseUrl: string): Ap
   };
 }
 
-export interface ApiDocument {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string; readonly [more: string]: string };
-  readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly { readonly name: string }[];
-  /** By path, then by method in lower case. */
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Record<string, unknown>; readonly securitySchemes: object };
-}
+/** `paths` by path, then by method in lower case. */
+export type ApiDocument = ReturnType<typeof apiDocument>;
 
-export interface Operation {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  readonly security: readonly Record<string, readonly string[]>[];
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: MediaTypes };
-  readonly responses: Readonly<Record<string, ResponseObject>>;
-}
+export type Operation = ReturnType<typeof operation>;
 
 export interface Parameter {
   readonly name: string;
@@ -93,7 +77,7 @@ const SECURITY = {
   },
 } as const satisfies Record<Exclude<Credential, "none">, object>;
 
-function operation({ method, path, about }: Endpoint, template: string, schemas: Schemas): Operation {
+function operation({ method, path, about }: Endpoint, template: string, schemas: Schemas) {
   const parameters = [...pathParameters(template), ...optionalParameters(about, schemas)];
   return {
     operationId: operationId(method, path) + (isPage(about) ? "Page" : ""),
@@ -134,7 +118,7 @@ function tagOf(path: string): string {
 
 const GENERATION = new Set(["chat", "responses", "messages"]);
 
-const tagsOf = (paths: ApiDocument["paths"]) =>
+const tagsOf = (paths: Record<string, Record<string, Operation>>) =>
   [
     ...new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(({ tags }) => tags))),
   ].map((name) => ({ name }));

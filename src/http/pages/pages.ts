@@ -104,8 +104,8 @@ async function app(name: "dashboard" | "admin", title: string, { apps }: HttpDep
   return page(makeAppPage(title, { script: `dashboard/${script}`, style: `dashboard/${style}` }));
 }
 
-async function appFile({ params }: HttpExchange, { apps }: HttpDeps): Promise<Response | Refusal> {
-  const file = await apps.file(params.file ?? "");
+async function appFile({ params, deps }: HttpExchange): Promise<Response | Refusal> {
+  const file = await deps.apps.file(params.file ?? "");
   if (file === null) {
     return refuse(
       "invalid_request",

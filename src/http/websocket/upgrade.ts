@@ -7,7 +7,6 @@ import { sessionOf } from "../../routing/session-ids.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { bearerOf, missingKey } from "../authentication.ts";
-import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
@@ -23,10 +22,10 @@ export const webSocketEndpoint = (): Endpoint => ({
   path: "/v1/responses",
   isBusy: true,
   about: WEBSOCKET,
-  async handle(exchange, deps) {
-    const why = await upgraded(exchange, deps);
+  async handle(exchange) {
+    const why = await upgraded(exchange);
     if (why === null) return SWITCHED();
-    deps.generation.turnedAway("responses", why.code);
+    exchange.deps.generation.turnedAway("responses", why.code);
     return why;
   },
 });
@@ -34,8 +33,8 @@ export const webSocketEndpoint = (): Endpoint => ({
 /** The server has answered; what is returned to it is not sent. */
 const SWITCHED = (): Response => new Response(null, { status: 101 });
 
-async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal | null> {
-  const { request } = exchange;
+async function upgraded(exchange: HttpExchange): Promise<Refusal | null> {
+  const { request, deps } = exchange;
   const secret = bearerOf(request) ?? offeredKey(request);
   if (secret === null) return missingKey(request);
   if (!asksForWebSocket(request)) return upgradeRequired();
@@ -51,7 +50,7 @@ async function upgraded(exchange: HttpExchange, deps: HttpDeps): Promise<Refusal
   if (session !== null && sockets.hasSentTooMuch(session, key.id))
     return notNow(`This session sent a message of more than ${sockets.messageBytes} bytes.`);
   const pays = await paysFor(balance.id, bodyBytes, deps);
-  const blocks = clientBlocks(exchange, deps);
+  const blocks = exchange.blocks();
   const network = wideNetwork(blocks);
   const unpaidWaitS = pays ? null : waitUnpaid({ balance: balance.id, network }, blocks, deps);
   if (unpaidWaitS !== null) return notNow(tooMuchUnpaid(unpaidWaitS).message);
