@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { OperatorAnswer } from "../api/operators.ts";
 import { Balance } from "./admin/balance.tsx";
 import { Balances } from "./admin/balances.tsx";
@@ -9,7 +9,6 @@ import { ConfigPage } from "./admin/config.tsx";
 import { Events } from "./admin/events.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { KeyPage } from "./admin/key.tsx";
-import { OperatorProvider } from "./admin/operator.ts";
 import { Operators } from "./admin/operators.tsx";
 import { Overview } from "./admin/overview.tsx";
 import { Payments } from "./admin/payments.tsx";
@@ -17,11 +16,11 @@ import { ReceiptPage } from "./admin/receipt.tsx";
 import { Requests } from "./admin/requests.tsx";
 import { RoleProvider } from "./admin/role-button.tsx";
 import { Usage } from "./admin/usage.tsx";
-import { Api, ApiRefusal } from "./api.ts";
+import { Api, unknown } from "./api.ts";
 import { Button } from "./parts/button.tsx";
 import { ActionForm, TextField, useField } from "./parts/field.tsx";
-import { type AppPage, Entrance, Frame, PageAt } from "./parts/frame.tsx";
-import { useAction, useGet } from "./resource.ts";
+import { type AppPage, Entrance, Frame, PageAt } from "./parts/page.tsx";
+import { ApiProvider, useAction, useGet } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
 
 /** The operator's application. The token stays in the tab's session storage: the closed tab forgets it. */
@@ -36,7 +35,13 @@ function Admin() {
     setToken(null);
     go("");
   };
-  return token === null ? <Door onToken={keep} /> : <Inside token={token} onLeave={leave} />;
+  const api = useMemo(() => new Api(token), [token]);
+  if (token === null) return <Door onToken={keep} />;
+  return (
+    <ApiProvider value={api}>
+      <Inside onLeave={leave} />
+    </ApiProvider>
+  );
 }
 
 const TOKEN_SLOT = "gateway-admin";
@@ -45,11 +50,7 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
   const text = useField("");
   const open = useAction(async () => {
     const token = text.value.trim();
-    await new Api(token).get("admin/hosts").catch((error) => {
-      throw error instanceof ApiRefusal && error.status === 401
-        ? new Error("That is not this gateway's admin token.")
-        : error;
-    });
+    await new Api(token).get("admin/hosts").catch(unknown("That is not this gateway's admin token."));
     onToken(token);
   });
   return (
@@ -69,11 +70,10 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
   );
 }
 
-function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
-  const [api] = useState(() => new Api(token));
+function Inside({ onLeave }: { onLeave: () => void }) {
   const route = useRoute();
-  const config = useGet<{ readonly payments?: object | null }>(api, "admin/config");
-  const me = useGet<OperatorAnswer>(api, "admin/me");
+  const config = useGet<{ readonly payments?: object | null }>("admin/config");
+  const me = useGet<OperatorAnswer>("admin/me");
   const hidden: readonly string[] = [
     ...(config.data?.payments == null ? ["payments"] : []),
     ...(me.data?.role === "admin" ? [] : ["operators"]),
@@ -99,11 +99,9 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
         </>
       }
     >
-      <OperatorProvider value={api}>
-        <RoleProvider value={me.data?.role ?? "read"}>
-          <PageAt route={route} pages={[...PAGES, ...UNLISTED]} />
-        </RoleProvider>
-      </OperatorProvider>
+      <RoleProvider value={me.data?.role ?? "read"}>
+        <PageAt route={route} pages={[...PAGES, ...UNLISTED]} />
+      </RoleProvider>
     </Frame>
   );
 }

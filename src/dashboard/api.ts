@@ -1,5 +1,13 @@
 import type { ErrorAnswer } from "../api/answers.ts";
 
+/** Query parameters; empty ones are left out. */
+export type Query = Readonly<Record<string, string>>;
+
+export function withQuery(path: string, query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== "");
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}
+
 /**
  * The gateway's documented API, called the way any other client calls it. Addresses are relative to the page,
  * because the gateway may be mounted beneath a path.
@@ -81,6 +89,13 @@ export class ApiRefusal extends Error {
     super(message);
   }
 }
+
+/** For a catch: says what a credential is not that opens nothing. */
+export const unknown =
+  (message: string) =>
+  (error: unknown): never => {
+    throw error instanceof ApiRefusal && error.status === 401 ? new Error(message) : error;
+  };
 
 async function refusalOf(response: Response): Promise<ApiRefusal> {
   const receipt = response.headers.get("x-gateway-receipt");

@@ -24,9 +24,8 @@ import { TurnedAway, Welcome } from "./pages/welcome.tsx";
 import { Button } from "./parts/button.tsx";
 import { Operator } from "./parts/contact.tsx";
 import { Choice } from "./parts/field.tsx";
-import { type AppPage, Frame, PageAt } from "./parts/frame.tsx";
-import { Loaded, Note, Problem } from "./parts/notice.tsx";
-import { useResource } from "./resource.ts";
+import { type AppPage, Frame, Loaded, Note, PageAt, Problem } from "./parts/page.tsx";
+import { ApiProvider, useResource } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
 import { type Arrival, arrive, endVisit, hasLink, recoveryVisit, type Visit } from "./visit.ts";
 
@@ -127,14 +126,22 @@ function Dashboard() {
   }
 }
 
-function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: InsideProps) {
-  const { by } = visit;
+/** With the API for one of the account's balances, or for all of them. */
+function Inside({ visit, begins, onEnded, ...rest }: InsideProps) {
   const [balance, setBalance] = useState<string | null>(begins);
   const api = useMemo(() => visit.api.on(balance, onEnded), [visit, balance]);
+  return (
+    <ApiProvider value={api}>
+      <Pages {...rest} by={visit.by} balance={balance} onBalance={setBalance} />
+    </ApiProvider>
+  );
+}
+
+function Pages({ by, balance, onBalance, secrets, onRecovery, onLeave }: PagesProps) {
   const route = useRoute();
   const section = route[0] ?? "";
   // Asked for again with every page: programs spend while somebody looks.
-  const me = useResource(() => api.get<MeAnswer>("v1/me"), [api, section]);
+  const me = useResource((api) => api.get<MeAnswer>("v1/me"), [section]);
   return (
     <Frame
       pages={PAGES}
@@ -148,7 +155,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
       }
       foot={
         <>
-          <Balances of={me.data} value={balance} onValue={setBalance} />
+          <Balances of={me.data} value={balance} onValue={onBalance} />
           <Button label="Sign out" onClick={onLeave} />
         </>
       }
@@ -157,7 +164,7 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
         {(data) => {
           const { reload: refresh } = me;
           const leave = onLeave;
-          const owner: OwnerContext = { by, api, me: data, refresh, secrets, useRecovery: onRecovery, leave };
+          const owner: OwnerContext = { by, me: data, refresh, secrets, useRecovery: onRecovery, leave };
           return (
             <OwnerProvider value={owner}>
               <Notices of={data} section={section} />
@@ -170,13 +177,19 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
   );
 }
 
-interface InsideProps {
-  readonly visit: Visit;
-  /** With this balance. */
-  readonly begins: string | null;
+interface PagesProps {
+  readonly by: Visit["by"];
+  readonly balance: string | null;
+  readonly onBalance: (balance: string | null) => void;
   readonly secrets: Map<string, string>;
   readonly onRecovery: (secret: string) => void;
   readonly onLeave: () => void;
+}
+
+interface InsideProps extends Pick<PagesProps, "secrets" | "onRecovery" | "onLeave"> {
+  readonly visit: Visit;
+  /** With this balance. */
+  readonly begins: string | null;
   /** The credential opens nothing, or no longer does. */
   readonly onEnded: () => void;
 }
@@ -188,9 +201,10 @@ function Balances({ of, value, onValue }: BalancesProps) {
   return (
     <Choice
       label="Balance"
+      all="First balance, all keys"
       value={value ?? ""}
-      onValue={(chosen) => onValue(chosen === "" ? null : chosen)}
-      options={[["", "First balance, all keys"], ...balances.map((id) => [id, id] as const)]}
+      onValue={(chosen) => onValue(chosen || null)}
+      options={balances}
     />
   );
 }

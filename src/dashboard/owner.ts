@@ -1,12 +1,12 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { KeyFields, MintedAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
-import type { Api } from "./api.ts";
+import { useApi } from "./resource.ts";
 
 /** What every page of a signed-in owner works with. */
 export interface OwnerContext {
   readonly by: "recovery" | "session";
-  readonly api: Api;
   readonly me: MeAnswer;
   /** Asks for balance and account again: after whatever may have changed them. */
   refresh(): void;
@@ -25,4 +25,15 @@ export function useOwner(): OwnerContext {
   const owner = useContext(OwnerContext);
   if (owner === null) throw new Error("no owner is signed in");
   return owner;
+}
+
+/** Makes a key of the balance, and remembers its plaintext. */
+export function useMint(): (fields: KeyFields) => Promise<MintedAnswer> {
+  const api = useApi();
+  const { me, secrets } = useOwner();
+  return async (fields) => {
+    const minted = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", fields);
+    secrets.set(minted.id, minted.key);
+    return minted;
+  };
 }

@@ -1,47 +1,65 @@
 import type { ReceiptAnswer, ReceiptPage } from "../api/receipts.ts";
-import { type CsvColumns, usdCell } from "./parts/export-button.tsx";
+import { type Api, type Query, withQuery } from "./api.ts";
+import { readKeyNames } from "./parts/key-state.tsx";
 import { tagsText } from "./tags-text.ts";
 
-export const receiptColumns = (keyNames: ReadonlyMap<string, string>): CsvColumns<ReceiptAnswer> => ({
-  created_at: (of) => of.created_at,
-  id: (of) => of.id,
-  state: (of) => of.state,
-  error_code: (of) => of.error_code,
-  key_id: (of) => of.key_id,
-  key_name: (of) => keyNames.get(of.key_id),
-  model_requested: (of) => of.model_requested,
-  model: (of) => of.model,
-  host: (of) => of.host,
-  tags: (of) => tagsText(of.tags ?? {}),
-  surface: (of) => of.surface,
-  stream: (of) => String(of.stream),
-  input: (of) => of.tokens.input,
-  cache_read: (of) => of.tokens.cache_read,
-  cache_write: (of) => of.tokens.cache_write,
-  output: (of) => of.tokens.output,
-  reasoning: (of) => of.tokens.reasoning,
-  cost_usd: (of) => usdCell(of.cost_usd),
-  held_usd: (of) => usdCell(of.held_usd),
-  write_off_usd: (of) => usdCell(of.write_off_usd),
-  first_token_ms: (of) => of.first_token_ms,
-  total_ms: (of) => of.total_ms,
-});
+/** What the file has of each. */
+export const RECEIPT_COLUMNS = [
+  "created_at",
+  "id",
+  "state",
+  "error_code",
+  "key_id",
+  "key_name",
+  "model_requested",
+  "model",
+  "host",
+  "tags",
+  "surface",
+  "stream",
+  "input",
+  "cache_read",
+  "cache_write",
+  "output",
+  "reasoning",
+  "cost_usd",
+  "held_usd",
+  "write_off_usd",
+  "first_token_ms",
+  "total_ms",
+] as const;
 
-/** Receipts from the newest on, page by page; of more than `MAX_EXPORTED`, the newest. */
+/**
+ * Receipts from the newest on, page by page; of more than `MAX_EXPORTED`, the newest. Keys have names where they are
+ * listed: `keysAt` is null where they are everybody's.
+ */
 export async function exportedReceipts(
-  fetchPage: (before: string | null) => Promise<ReceiptPage>,
+  api: Api,
+  path: string,
+  filters: Query,
+  keysAt: string | null,
   progress: (read: number) => void,
-): Promise<readonly ReceiptAnswer[]> {
-  const rows: ReceiptAnswer[] = [];
-  let before: string | null = null;
+) {
+  const receipts: ReceiptAnswer[] = [];
+  let before: string | null = "";
   do {
-    const page: ReceiptPage = await fetchPage(before);
-    rows.push(...page.data);
-    progress(rows.length);
+    const query = { ...filters, limit: RECEIPTS_PER_PAGE, before };
+    const page: ReceiptPage = await api.get(withQuery(path, query));
+    receipts.push(...page.data);
+    progress(receipts.length);
     before = page.next_before;
-  } while (before !== null && rows.length < MAX_EXPORTED);
-  return rows;
+  } while (before !== null && receipts.length < MAX_EXPORTED);
+  const ids = [...new Set(receipts.map(({ key_id }) => key_id))];
+  const names = keysAt === null ? null : await readKeyNames(api, keysAt, ids);
+  return receipts.map((one) => ({
+    ...one,
+    ...one.tokens,
+    key_name: names?.get(one.key_id),
+    tags: tagsText(one.tags ?? {}),
+  }));
 }
 
 /** A file that a spreadsheet still opens; `GET /v1/receipts` has all. */
 export const MAX_EXPORTED = 20_000;
+/** As many as the API answers with at most. */
+const RECEIPTS_PER_PAGE = "100";

@@ -1,6 +1,12 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { List } from "../api/answers.ts";
-import type { Api } from "./api.ts";
+import { Api, type Query, withQuery } from "./api.ts";
+
+const ApiContext = createContext(new Api(null));
+/** For what is inside: the API with the visitor's credential. */
+export const ApiProvider = ApiContext.Provider;
+export const useApi = (): Api => useContext(ApiContext);
 
 /**
  * Something that has to be asked for. What was known stays while it is asked for again, and when that fails:
@@ -17,17 +23,18 @@ export interface Resource<T> {
  * Asks when first shown, whenever a value of `on` changes, and on `reload`; late answers to old questions are
  * dropped.
  */
-export function useResource<T>(load: () => Promise<T>, on: readonly unknown[]): Resource<T> {
+export function useResource<T>(load: (api: Api) => Promise<T>, on: readonly unknown[]): Resource<T> {
+  const api = useApi();
   const [state, setState] = useState<{ data: T | null; error: unknown }>({ data: null, error: null });
   const [round, setRound] = useState(0);
   const latest = useRef(0);
   useEffect(() => {
     const mine = ++latest.current;
-    load().then(
+    load(api).then(
       (data) => mine === latest.current && setState({ data, error: null }),
       (error) => mine === latest.current && setState(({ data }) => ({ data, error })),
     );
-  }, [round, ...on]);
+  }, [api, round, ...on]);
   return { ...state, reload: () => setRound((before) => before + 1) };
 }
 
@@ -44,12 +51,16 @@ export function useLive({ reload }: Pick<Resource<unknown>, "reload">): void {
 const LIVE_MS = 10_000;
 
 /** The answer to one request of the API, asked for as above. */
-export const useGet = <T>(api: Api, path: string): Resource<T> =>
-  useResource(() => api.get<T>(path), [api, path]);
+export function useGet<T>(path: string, query: Query = {}): Resource<T> {
+  const whole = withQuery(path, query);
+  return useResource((api) => api.get<T>(whole), [whole]);
+}
 
 /** The rows of a list that the API answers with. */
-export const useList = <T>(api: Api, path: string): Resource<readonly T[]> =>
-  useResource(async () => (await api.get<List<T>>(path)).data, [api, path]);
+export function useList<T>(path: string, query: Query = {}): Resource<readonly T[]> {
+  const { data, ...rest } = useGet<List<T>>(path, query);
+  return { ...rest, data: data?.data ?? null };
+}
 
 /** An action behind a button: whether it is under way, and what went wrong the last time. */
 export interface Action<A extends unknown[] = []> {

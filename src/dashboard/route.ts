@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { withQuery } from "./api.ts";
 
 /**
  * The part of the address behind `#/`: `keys`, `receipts/rcpt_…`. The server never sees it and needs no rule
@@ -32,31 +33,28 @@ const read = (): string[] => {
   return path.split("/").filter(Boolean).map(decodeURIComponent);
 };
 
-/** Filters that live in the address, so that a filtered page can be linked and survives going back. */
-export function useQuery<N extends string>(
+/**
+ * Filters that live in the address, so that a filtered page can be linked and survives going back. `unless` is what each
+ * is where the address has none; `field` is what its field takes.
+ */
+export function useFilters<N extends string>(
   names: readonly N[],
-): [Readonly<Record<N, string>>, (values: Readonly<Record<N, string>>) => void] {
-  const [values, setValues] = useState(() => readQuery(names));
-  useHash(() => setValues(readQuery(names)));
-  const change = (next: Readonly<Record<N, string>>) => {
-    const query = new URLSearchParams(
-      names.map((name) => [name, next[name]]).filter(([, value]) => value !== ""),
-    );
-    const path = location.hash.replace(/\?.*$/, "");
-    history.replaceState(null, "", query.size === 0 ? path : `${path}?${query}`);
-    setValues(next);
+  unless?: Readonly<Partial<Record<N, string>>>,
+) {
+  const [given, setGiven] = useState(() => readQuery(names));
+  useHash(() => setGiven(readQuery(names)));
+  const change = (some: Partial<Record<N, string>>) => {
+    const next = { ...given, ...some };
+    history.replaceState(null, "", withQuery(location.hash.replace(/\?.*$/, ""), next));
+    setGiven(next);
   };
-  return [values, change];
-}
-
-/** The same, with what the field of each filter takes. */
-export function useFilters<N extends string>(names: readonly N[]) {
-  const [filters, setFilters] = useQuery(names);
+  const valueIn = (name: N): string => given[name] || (unless?.[name] ?? "");
   const field = (name: N) => ({
-    value: filters[name],
-    onValue: (value: string) => setFilters({ ...filters, [name]: value }),
+    value: valueIn(name),
+    onValue: (value: string) => change({ [name]: value } as Partial<Record<N, string>>),
   });
-  return { filters, setFilters, field };
+  const filters = Object.fromEntries(names.map((name) => [name, valueIn(name)])) as Record<N, string>;
+  return { filters, change, field };
 }
 
 function readQuery<N extends string>(names: readonly N[]): Readonly<Record<N, string>> {

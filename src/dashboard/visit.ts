@@ -23,12 +23,11 @@ export type Arrival =
  * nothing by itself: anybody can send somebody a link into a balance or an account of theirs.
  */
 export async function arrive(storage: Storage, location: Location, history: History): Promise<Arrival> {
-  const { recovery, signIn } = linkIn(location.hash);
-  if (recovery !== undefined || signIn !== undefined) {
+  const link = linkIn(location.hash);
+  if (link !== null) {
     history.replaceState(null, "", location.pathname + location.search);
+    return link;
   }
-  if (signIn !== undefined) return { at: "link", token: signIn };
-  if (recovery !== undefined) return { at: "recovery", secret: recovery };
   const visit = await presentVisit(storage);
   return visit === null ? { at: "outside", turnedAway: null } : { at: "inside", visit };
 }
@@ -39,10 +38,7 @@ export async function presentVisit(storage: Storage): Promise<Visit | null> {
   return kept === null ? cookieVisit() : { by: "recovery", api: new Api(kept) };
 }
 
-export const hasLink = (hash: string): boolean => {
-  const { recovery, signIn } = linkIn(hash);
-  return recovery !== undefined || signIn !== undefined;
-};
+export const hasLink = (hash: string): boolean => linkIn(hash) !== null;
 
 export function recoveryVisit(storage: Storage, secret: string): Visit {
   storage.setItem(RECOVERY_SLOT, secret);
@@ -77,10 +73,11 @@ async function cookieVisit(): Promise<Visit | null> {
   }
 }
 
-function linkIn(hash: string): { readonly recovery?: string; readonly signIn?: string } {
+function linkIn(hash: string): Arrival | null {
   const [, kind, value] = /^#(recover|signin)=(.+)$/.exec(hash) ?? [];
-  if (kind === undefined || value === undefined) return {};
-  return kind === "recover" ? { recovery: decodeURIComponent(value) } : { signIn: decodeURIComponent(value) };
+  if (value === undefined) return null;
+  const secret = decodeURIComponent(value);
+  return kind === "recover" ? { at: "recovery", secret } : { at: "link", token: secret };
 }
 
 const RECOVERY_SLOT = "gateway-recovery";

@@ -1,27 +1,21 @@
 import type { ListedBalance } from "../../api/admin.ts";
 import { atLeast, atMost, moment, usd } from "../format.ts";
-import { Choice, TextField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Listed } from "../parts/notice.tsx";
-import { ShowOlder, usePages } from "../parts/pages.tsx";
-import { type Column, TableCard } from "../parts/table.tsx";
+import { Choice, decimal, TextField } from "../parts/field.tsx";
+import { type Column, Rows, usePages } from "../parts/list.tsx";
+import { Empty, Head } from "../parts/page.tsx";
 import { useFilters } from "../route.ts";
-import { Find } from "./find.tsx";
-import { useOperator } from "./operator.ts";
+import { FindAny } from "./find.tsx";
 import { BalanceLink } from "./person.tsx";
 
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
-  const api = useOperator();
-  const { filters: query, field } = useFilters(["below_usd", "state"]);
-  const filters = Object.entries(query).filter(([name, value]) =>
-    name === "state" ? value : /^\d+(\.\d+)?$/.test(value),
-  );
-  const balances = usePages<ListedBalance>(api, `admin/balances?${new URLSearchParams(filters)}`);
+  const { filters, field } = useFilters(["below_usd", "state"]);
+  const below_usd = decimal(filters.below_usd);
+  const isFiltered = below_usd !== "" || filters.state !== "";
   return (
     <>
       <Head title="Balances" lead="Available credit of each balance, and what open requests hold." />
-      <Find />
+      <FindAny />
       <div class="filters">
         <TextField
           label="Less than … available"
@@ -31,15 +25,11 @@ export function Balances() {
         />
         <Choice label="State" options={STATES} {...field("state")} />
       </div>
-      <Listed
-        of={balances}
+      <Rows
+        of={usePages<ListedBalance>("admin/balances", { ...filters, below_usd })}
         empty={
-          filters.length > 0 ? (
-            <Empty
-              title={balances.hasMore ? "No match among the balances read so far" : "No balance matches"}
-            >
-              Choose other filters, or show older ones.
-            </Empty>
+          isFiltered ? (
+            <Empty title="No balance matches">Choose other filters, or show older ones.</Empty>
           ) : (
             <Empty title="Nobody has a key yet">
               People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless the
@@ -47,10 +37,8 @@ export function Balances() {
             </Empty>
           )
         }
-      >
-        {(rows) => <TableCard of={rows} by={({ id }) => id} columns={COLUMNS} />}
-      </Listed>
-      <ShowOlder of={balances} />
+        columns={COLUMNS}
+      />
     </>
   );
 }

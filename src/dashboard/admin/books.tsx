@@ -1,18 +1,14 @@
 import type { AuditAnswer } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
 import type { ExportAnswer } from "../../api/exports.ts";
 import { atLeast, atMost, count, moment, usd } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { Figure } from "../parts/figure.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Loaded, Note } from "../parts/notice.tsx";
-import { type Column, TableCard } from "../parts/table.tsx";
-import { useGet } from "../resource.ts";
-import { useOperator } from "./operator.ts";
+import { type Column, TableCard } from "../parts/list.tsx";
+import { Figure, Head, Listed, Loaded, Note } from "../parts/page.tsx";
+import { useGet, useList } from "../resource.ts";
 
 /** The ledger's invariant, recomputed from every entry when the page is opened. */
 export function Books() {
-  const audit = useGet<AuditAnswer>(useOperator(), "admin/ledger/audit");
+  const audit = useGet<AuditAnswer>("admin/ledger/audit");
   return (
     <>
       <Head title="Books" lead="Credits − charges − open holds = available, recomputed from every entry.">
@@ -47,12 +43,12 @@ export function Books() {
 
 /** How far the books are exported; nothing where they are not. */
 function Exports() {
-  const exports = useGet<List<ExportAnswer>>(useOperator(), "admin/exports");
+  const exports = useList<ExportAnswer>("admin/exports");
   return (
-    <Loaded of={exports}>
-      {({ data }) => {
+    <Listed of={exports} empty={null}>
+      {(data) => {
         const problem = data.find((one) => one.problem !== null)?.problem;
-        return data.length === 0 ? null : (
+        return (
           <>
             <h2>Export to {data[0]!.to}</h2>
             {problem === undefined ? null : <Note tone="warn">The last attempt failed: {problem}</Note>}
@@ -60,7 +56,7 @@ function Exports() {
           </>
         );
       }}
-    </Loaded>
+    </Listed>
   );
 }
 

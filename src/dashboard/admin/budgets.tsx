@@ -1,20 +1,15 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { atMost, roughUsd } from "../format.ts";
 import { BudgetDialog, windowText } from "../parts/budget-dialog.tsx";
-import { useDialog } from "../parts/dialog.tsx";
-import { Section } from "../parts/frame.tsx";
-import { Problem } from "../parts/notice.tsx";
-import { type Column, TableCard, Unseen } from "../parts/table.tsx";
+import { actionsOf, type Column, TableCard } from "../parts/list.tsx";
+import { Problem, Section } from "../parts/page.tsx";
 import { useList } from "../resource.ts";
-import { useOperator } from "./operator.ts";
 import { RoleButton } from "./role-button.tsx";
 
 /** The caps that the owner of a balance has set by name; nothing where there are none. */
 export function BalanceBudgets({ id }: { id: string }) {
-  const api = useOperator();
   const path = `admin/balances/${id}/budgets`;
-  const budgets = useList<BudgetAnswer>(api, path);
-  const { open: editing, show: edit, ends } = useDialog<BudgetAnswer>(budgets.reload);
+  const budgets = useList<BudgetAnswer>(path);
   if (budgets.data === null || budgets.data.length === 0) return <Problem error={budgets.error} />;
   const columns: Column<BudgetAnswer>[] = [
     ["Budget", "", ({ name }) => name],
@@ -32,18 +27,19 @@ export function BalanceBudgets({ id }: { id: string }) {
         </>
       ),
     ],
-    [
-      <Unseen key="actions">Actions</Unseen>,
-      "end",
-      (budget) => (
-        <RoleButton label="Change" about={budget.name} variant="link" onClick={() => edit(budget)} />
-      ),
-    ],
+    actionsOf((budget) => (
+      <RoleButton
+        label="Change"
+        about={budget.name}
+        variant="link"
+        dialog={<BudgetDialog of={budget} path={path} canDelete={false} />}
+        onDone={budgets.reload}
+      />
+    )),
   ];
   return (
     <Section title="Budgets">
-      <TableCard of={budgets.data} by={(budget) => budget.id} columns={columns} />
-      {editing !== null && <BudgetDialog of={editing} api={api} path={path} canDelete={false} {...ends} />}
+      <TableCard of={budgets.data} columns={columns} />
     </Section>
   );
 }

@@ -1,34 +1,28 @@
 import type { ChangeAnswer } from "../../api/changes.ts";
 import { CHANGE_ACTIONS } from "../../units/change-actions.ts";
-import { actionText, ChangeTable } from "../parts/change-table.tsx";
+import { actionText, changeColumns } from "../parts/change-columns.tsx";
 import { ActionForm, Choice, TextField, useField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Listed } from "../parts/notice.tsx";
-import { ShowOlder, usePages } from "../parts/pages.tsx";
+import { Rows, usePages } from "../parts/list.tsx";
+import { Empty, Head } from "../parts/page.tsx";
 import { useAction } from "../resource.ts";
 import { useFilters } from "../route.ts";
-import { useOperator } from "./operator.ts";
 
 /** Who of operators, owners and keys has changed what. */
 export function Changes() {
-  const api = useOperator();
-  const { filters, setFilters, field } = useFilters(FILTERS);
-  const set = Object.entries(filters).filter(([, value]) => value !== "");
-  const query = new URLSearchParams(set).toString();
-  const changes = usePages<ChangeAnswer>(api, `admin/changes${query === "" ? "" : `?${query}`}`);
+  const { filters, change, field } = useFilters(["action", "by", "subject"]);
   const by = useField(filters.by);
   const subject = useField(filters.subject);
-  const find = useAction(async () =>
-    setFilters({ ...filters, by: by.value.trim(), subject: subject.value.trim() }),
-  );
+  const find = useAction(async () => change({ by: by.value.trim(), subject: subject.value.trim() }));
   return (
     <>
       <Head title="Changes" lead="What operators, owners and keys have changed." />
       <div class="filters">
         <Choice
           label="Action"
+          all="All actions"
+          options={CHANGE_ACTIONS}
+          nameOf={actionText}
           {...field("action")}
-          options={[["", "All actions"], ...CHANGE_ACTIONS.map((one) => [one, actionText(one)] as const)]}
         />
       </div>
       <section class="card">
@@ -37,12 +31,11 @@ export function Changes() {
           <TextField label="Changed" hint="The id or name of what was changed." {...subject} />
         </ActionForm>
       </section>
-      <Listed of={changes} empty={<Empty title="No changes" />}>
-        {(rows) => <ChangeTable of={rows} isEverybodys />}
-      </Listed>
-      <ShowOlder of={changes} />
+      <Rows
+        of={usePages<ChangeAnswer>("admin/changes", filters)}
+        empty={<Empty title="No changes" />}
+        columns={changeColumns(true)}
+      />
     </>
   );
 }
-
-const FILTERS = ["action", "by", "subject"] as const;

@@ -1,17 +1,15 @@
 import { useState } from "preact/hooks";
 import type { ConfigAnswer } from "../../api/admin.ts";
-import { Facts, Head, Section } from "../parts/frame.tsx";
-import { Loaded, Note, Problem } from "../parts/notice.tsx";
-import { useAction, useGet } from "../resource.ts";
-import { useOperator } from "./operator.ts";
+import { Facts, Head, Loaded, Note, Problem, Section } from "../parts/page.tsx";
+import { useAction, useApi, useGet } from "../resource.ts";
 import { RoleButton } from "./role-button.tsx";
 
 /**
  * The configuration in force, every default applied and no secret in it; and the way to read the file again.
  */
 export function ConfigPage() {
-  const api = useOperator();
-  const config = useGet<ConfigAnswer>(api, "admin/config");
+  const api = useApi();
+  const config = useGet<ConfigAnswer>("admin/config");
   const [reloaded, setReloaded] = useState(false);
   const reload = useAction(async () => {
     setReloaded(false);

@@ -3,69 +3,52 @@ import type { OperatorsWebhookAnswer, WebhookTestAnswer } from "../../api/webhoo
 import { EVENT_KINDS } from "../../units/event-kinds.ts";
 import { count, moment } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { EventTable } from "../parts/event-table.tsx";
+import { eventColumns } from "../parts/event-columns.tsx";
 import { Choice } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Listed, Problem } from "../parts/notice.tsx";
-import { ShowOlder, usePages } from "../parts/pages.tsx";
-import { TableCard } from "../parts/table.tsx";
-import { useAction, useList, useLive } from "../resource.ts";
-import { useQuery } from "../route.ts";
-import { useOperator } from "./operator.ts";
+import { type Column, Rows, usePages } from "../parts/list.tsx";
+import { Empty, Head, Problem } from "../parts/page.tsx";
+import { useAction, useApi, useList, useLive } from "../resource.ts";
+import { useFilters } from "../route.ts";
 
 /** What happened to balances, and how deliveries to the endpoints of the configuration go. */
 export function Events() {
-  const api = useOperator();
-  const [{ type }, setFilters] = useQuery(FILTERS);
-  const webhooks = useList<OperatorsWebhookAnswer>(api, "admin/webhooks");
+  const { filters, field } = useFilters(["type"]);
+  const webhooks = useList<OperatorsWebhookAnswer>("admin/webhooks");
   useLive(webhooks);
-  const events = usePages<OperatorsEvent>(api, `admin/events${type === "" ? "" : `?type=${type}`}`);
   return (
     <>
       <Head
         title="Events"
         lead="Events of balances and prices in the last 30 days, and the endpoints that they were sent to."
       />
-      <Listed
+      <Rows
         of={webhooks}
         empty={<Empty title="No endpoints">The configuration names none under webhooks.</Empty>}
-      >
-        {(rows) => (
-          <TableCard
-            of={rows}
-            by={({ id }) => id}
-            columns={[
-              ["Endpoint", "", ({ id, origin }) => <Endpoint id={id} origin={origin} />],
-              ["Events", "small", ({ events }) => events?.join(", ") ?? "all"],
-              ["State", "", (one) => <State of={one} />],
-              ["Waiting", "end", ({ waiting }) => (waiting === null ? "—" : count(waiting))],
-              ["", "end", ({ id, origin }) => <TestButton id={id} origin={origin} />],
-            ]}
-          />
-        )}
-      </Listed>
+        columns={ENDPOINTS}
+      />
       <div class="filters">
-        <Choice
-          label="Event"
-          value={type}
-          onValue={(chosen) => setFilters({ type: chosen })}
-          options={[["", "All events"], ...EVENT_KINDS.map((one) => [one, one] as const)]}
-        />
+        <Choice label="Event" all="All events" options={EVENT_KINDS} {...field("type")} />
       </div>
-      <Listed of={events} empty={<Empty title="No events" />}>
-        {(rows) => (
-          <EventTable
-            of={rows}
-            columns={[["Balance", "", ({ balance_id }) => <Balance id={balance_id} />]]}
-          />
-        )}
-      </Listed>
-      <ShowOlder of={events} />
+      <Rows
+        of={usePages<OperatorsEvent>("admin/events", filters)}
+        empty={<Empty title="No events" />}
+        columns={eventColumns<OperatorsEvent>([
+          "Balance",
+          "",
+          ({ balance_id }) => <Balance id={balance_id} />,
+        ])}
+      />
     </>
   );
 }
 
-const FILTERS = ["type"] as const;
+const ENDPOINTS: readonly Column<OperatorsWebhookAnswer>[] = [
+  ["Endpoint", "", ({ id, origin }) => <Endpoint id={id} origin={origin} />],
+  ["Events", "small", ({ events }) => events?.join(", ") ?? "all"],
+  ["State", "", (one) => <State of={one} />],
+  ["Waiting", "end", ({ waiting }) => (waiting === null ? "—" : count(waiting))],
+  ["", "end", ({ id, origin }) => <TestButton id={id} origin={origin} />],
+];
 
 type EndpointName = Pick<OperatorsWebhookAnswer, "id" | "origin">;
 
@@ -85,7 +68,7 @@ const State = ({ of: { state, problem, next_attempt_at } }: { of: OperatorsWebho
 );
 
 function TestButton({ id, origin }: EndpointName) {
-  const api = useOperator();
+  const api = useApi();
   const test = useAction(async () => {
     const { delivered, problem } = await api.post<WebhookTestAnswer>(`admin/webhooks/${id}/test`);
     if (!delivered) throw new Error(`It was not delivered: ${problem}.`);

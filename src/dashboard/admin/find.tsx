@@ -2,31 +2,22 @@ import { useState } from "preact/hooks";
 import type { AccountAnswer, BalanceAnswer } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
-import type { Api } from "../api.ts";
-import { Form, TextField, useField } from "../parts/field.tsx";
-import { Problem } from "../parts/notice.tsx";
-import { useAction } from "../resource.ts";
-import { go } from "../route.ts";
-import { useOperator } from "./operator.ts";
+import { type Api, withQuery } from "../api.ts";
+import { Find } from "../parts/find.tsx";
+import { useApi } from "../resource.ts";
 
 /** The way to whatever a user names when they write to the operator. */
-export function Find() {
-  const api = useOperator();
-  const text = useField("");
+export function FindAny() {
+  const api = useApi();
   const [several, setSeveral] = useState<readonly string[]>([]);
-  const find = useAction(async () => {
-    const paths = await pathsFor(text.value.trim(), api);
+  const pathOf = async (text: string) => {
+    const paths = await pathsFor(text, api);
     if (paths.length === 0) throw new Error("No account with a balance has this email address or wallet.");
-    if (paths.length === 1) return go(paths[0]!);
-    setSeveral(paths);
-  });
+    setSeveral(paths.length > 1 ? paths : []);
+    return paths.length === 1 ? paths[0]! : null;
+  };
   return (
-    <Form class="find" onSubmit={find.run}>
-      <TextField label="Find" placeholder="an id, a key, an email address or a wallet" required {...text} />
-      <button type="submit" class="quiet" disabled={find.busy}>
-        Open
-      </button>
-      <Problem error={find.error} />
+    <Find label="Find" placeholder="an id, a key, an email address or a wallet" pathOf={pathOf}>
       {several.length > 0 && (
         <ul class="found">
           {several.map((path) => (
@@ -38,7 +29,7 @@ export function Find() {
           ))}
         </ul>
       )}
-    </Form>
+    </Find>
   );
 }
 
@@ -59,7 +50,7 @@ async function pathsFor(text: string, api: Api): Promise<readonly string[]> {
   if (!text.includes("@") && !text.startsWith("0x")) {
     return [`balances/${(await api.get<BalanceAnswer>(`admin/balances/${id}`)).id}`];
   }
-  const query = `${text.includes("@") ? "email" : "wallet"}=${id}`;
-  const { data } = await api.get<List<AccountAnswer>>(`admin/accounts?${query}`);
+  const query = { [text.includes("@") ? "email" : "wallet"]: text };
+  const { data } = await api.get<List<AccountAnswer>>(withQuery("admin/accounts", query));
   return data.flatMap(({ balance_ids }) => balance_ids.map((balance) => `balances/${balance}`));
 }

@@ -4,15 +4,13 @@ import { limitInForce } from "../../api/host-limit.ts";
 import { count, milliseconds, moment, second } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { TextField, useField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Listed } from "../parts/notice.tsx";
-import { type Column, Table } from "../parts/table.tsx";
+import { type Column, Table } from "../parts/list.tsx";
+import { Empty, Head, Listed } from "../parts/page.tsx";
 import { useList, useLive } from "../resource.ts";
-import { useOperator } from "./operator.ts";
 
 /** Every host, how it does now, and what is served by it. */
 export function Hosts() {
-  const hosts = useList<HostAnswer>(useOperator(), "admin/hosts");
+  const hosts = useList<HostAnswer>("admin/hosts");
   const search = useField("");
   useLive(hosts);
   return (

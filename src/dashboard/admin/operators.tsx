@@ -2,52 +2,30 @@ import type { OperatorAnswer, OperatorWithToken } from "../../api/operators.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "../../units/operator-roles.ts";
 import { moment } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { ConfirmButton, type DialogEnds, FormDialog, SaveOnce, useDialog } from "../parts/dialog.tsx";
+import { ConfirmButton, FormDialog } from "../parts/dialog.tsx";
 import { Choice, endOfDay, lastDay, TextField, useField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Listed } from "../parts/notice.tsx";
-import { type Column, TableCard, Unseen } from "../parts/table.tsx";
-import { useGet, useList } from "../resource.ts";
-import { useOperator } from "./operator.ts";
+import { actionsOf, type Column, Rows } from "../parts/list.tsx";
+import { Head } from "../parts/page.tsx";
+import { useApi, useGet, useList } from "../resource.ts";
 
 /** Who operates the gateway, with which role. */
 export function Operators() {
-  const api = useOperator();
-  const operators = useList<OperatorAnswer>(api, "admin/operators");
-  const me = useGet<OperatorAnswer>(api, "admin/me");
-  const { open, show, ends } = useDialog<OperatorAnswer | "new">(operators.reload);
-  const { open: made, show: keep, ends: saved } = useDialog<OperatorWithToken>(() => {});
-  const actions: Column<OperatorAnswer> = [
-    <Unseen key="actions">Actions</Unseen>,
-    "end",
-    (one) => (
-      <Actions
-        of={one}
-        isMe={one.name === me.data?.name}
-        onRotate={() => show(one)}
-        onRemoved={operators.reload}
-      />
-    ),
-  ];
+  const operators = useList<OperatorAnswer>("admin/operators");
+  const me = useGet<OperatorAnswer>("admin/me");
+  const actions = actionsOf((one: OperatorAnswer) => (
+    <Actions of={one} isMe={one.name === me.data?.name} onChanged={operators.reload} />
+  ));
   return (
     <>
       <Head title="Operators" lead="Who may open these pages and send commands, each with their own token.">
-        <Button label="Add operator" variant="primary" onClick={() => show("new")} />
-      </Head>
-      <Listed of={operators} empty={null}>
-        {(rows) => <TableCard of={rows} by={({ name }) => name} columns={[...COLUMNS, actions]} />}
-      </Listed>
-      {open !== null && <OperatorDialog of={open === "new" ? null : open} onToken={keep} {...ends} />}
-      {made !== null && (
-        <SaveOnce
-          title={`Save the token of ${made.name} now`}
-          label="Operator token"
-          value={made.token}
-          file={`${made.name}.txt`}
-          explanation="It opens these pages, and commands take it as GATEWAY_ADMIN_TOKEN. It is shown only this once."
-          onDone={saved.onDone}
+        <Button
+          label="Add operator"
+          variant="primary"
+          dialog={<OperatorDialog of={null} />}
+          onDone={operators.reload}
         />
-      )}
+      </Head>
+      <Rows of={operators} by={({ name }) => name} empty={null} columns={[...COLUMNS, actions]} />
     </>
   );
 }
@@ -75,13 +53,20 @@ const TOKEN_FROM = {
 } as const satisfies Record<OperatorAnswer["source"], string>;
 
 /** Others are changed where they are kept; one's own token opens this page. */
-function Actions({ of: { name, source }, isMe, onRotate, onRemoved }: ActionsProps) {
-  const api = useOperator();
+function Actions({ of, isMe, onChanged }: ActionsProps) {
+  const api = useApi();
+  const { name, source } = of;
   if (isMe) return <span class="soft">you</span>;
   if (source !== "store") return null;
   return (
     <div class="row actions">
-      <Button label="New token" about={`for ${name}`} variant="link" onClick={onRotate} />
+      <Button
+        label="New token"
+        about={`for ${name}`}
+        variant="link"
+        dialog={<OperatorDialog of={of} />}
+        onDone={onChanged}
+      />
       <ConfirmButton
         label="Remove"
         about={name}
@@ -90,7 +75,7 @@ function Actions({ of: { name, source }, isMe, onRotate, onRemoved }: ActionsPro
         yes="Remove now"
         no="Keep"
         act={() => api.delete(`admin/operators/${name}`)}
-        onDone={onRemoved}
+        onDone={onChanged}
       >
         <p>
           The token of {name} is refused from the next request on. What {name} did stays in the log of
@@ -104,28 +89,24 @@ function Actions({ of: { name, source }, isMe, onRotate, onRemoved }: ActionsPro
 interface ActionsProps {
   readonly of: OperatorAnswer;
   readonly isMe: boolean;
-  readonly onRotate: () => void;
-  readonly onRemoved: () => void;
+  readonly onChanged: () => void;
 }
 
-/** Adds an operator, or gives one another token. */
-function OperatorDialog({ of, onToken, onClose, onDone }: OperatorDialogProps) {
-  const api = useOperator();
+/** Adds an operator, or gives one another token: null for a new one. */
+function OperatorDialog({ of }: { of: OperatorAnswer | null }) {
+  const api = useApi();
   const name = useField("");
   const role = useField<OperatorRole>("read");
   const until = useField(lastDay(of?.expires_at ?? null));
-  const save = async () => {
-    const expiry = { expires_at: endOfDay(until.value) };
-    const made =
-      of === null
-        ? await api.post<OperatorWithToken>("admin/operators", {
-            name: name.value.trim(),
-            role: role.value,
-            ...expiry,
-          })
-        : await api.post<OperatorWithToken>(`admin/operators/${of.name}/rotate`, expiry);
-    onToken(made);
-    onDone();
+  const save = () => {
+    const expires_at = endOfDay(until.value);
+    return of === null
+      ? api.post<OperatorWithToken>("admin/operators", {
+          name: name.value.trim(),
+          role: role.value,
+          expires_at,
+        })
+      : api.post<OperatorWithToken>(`admin/operators/${of.name}/rotate`, { expires_at });
   };
   return (
     <FormDialog
@@ -133,12 +114,24 @@ function OperatorDialog({ of, onToken, onClose, onDone }: OperatorDialogProps) {
       submit={of === null ? "Add" : "Replace the token"}
       danger={of !== null}
       act={save}
-      onClose={onClose}
+      once={(made) => ({
+        title: `Save the token of ${made.name} now`,
+        label: "Operator token",
+        value: made.token,
+        file: `${made.name}.txt`,
+        explanation:
+          "It opens these pages, and commands take it as GATEWAY_ADMIN_TOKEN. It is shown only this once.",
+      })}
     >
       {of === null ? (
         <>
           <TextField label="Name" placeholder="eve" required {...name} />
-          <Choice label="Role" options={OPERATOR_ROLES.map((one) => [one, MAY[one]] as const)} {...role} />
+          <Choice
+            label="Role"
+            options={OPERATOR_ROLES}
+            nameOf={(one) => MAY[one as OperatorRole]}
+            {...role}
+          />
         </>
       ) : (
         <p>The present token of {of.name} is refused from the next request on.</p>
@@ -151,12 +144,6 @@ function OperatorDialog({ of, onToken, onClose, onDone }: OperatorDialogProps) {
       />
     </FormDialog>
   );
-}
-
-interface OperatorDialogProps extends DialogEnds {
-  /** Null for a new one. */
-  readonly of: OperatorAnswer | null;
-  readonly onToken: (made: OperatorWithToken) => void;
 }
 
 const MAY = {

@@ -1,62 +1,49 @@
+import type { ComponentProps } from "preact";
 import type { HostAnswer } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
 import type { OwnedReceiptAnswer } from "../../api/receipts.ts";
-import type { OverviewAnswer, Period } from "../../api/usage.ts";
+import type { OverviewAnswer } from "../../api/usage.ts";
 import { count, milliseconds, moment, usd, usdColumn } from "../format.ts";
 import { BarChart } from "../parts/bar-chart.tsx";
-import { Figure } from "../parts/figure.tsx";
-import { Head, Section } from "../parts/frame.tsx";
-import { Loaded } from "../parts/notice.tsx";
+import { Figure, Head, Listed, Loaded, Section } from "../parts/page.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
-import { endOf, labelOf, Periods } from "../parts/usage-bars.tsx";
-import { useGet, useLive, useResource } from "../resource.ts";
-import { useQuery } from "../route.ts";
-import { Find } from "./find.tsx";
-import { useOperator } from "./operator.ts";
+import { barsOf, Periods } from "../parts/usage-bars.tsx";
+import { useGet, useList, useLive } from "../resource.ts";
+import { useFilters } from "../route.ts";
+import { FindAny } from "./find.tsx";
 
 /** How the gateway does now, and whether somebody is needed. */
 export function Overview() {
-  const api = useOperator();
-  const [query, setQuery] = useQuery(["period"]);
-  const period = (query.period || "day") as Period;
-  const overview = useGet<OverviewAnswer>(api, `admin/overview?period=${period}`);
-  const hosts = useGet<List<HostAnswer>>(api, "admin/hosts");
-  const failures = useResource(
-    async () => (await api.get<List<OwnedReceiptAnswer>>(`admin/receipts?state=failed&limit=${LATEST}`)).data,
-    [api],
-  );
+  const { filters, field } = useFilters(["period"], { period: "day" });
+  const overview = useGet<OverviewAnswer>("admin/overview", filters);
+  const hosts = useList<HostAnswer>("admin/hosts");
+  const failures = useList<OwnedReceiptAnswer>("admin/receipts", { state: "failed", limit: LATEST });
   useLive(overview);
   useLive(hosts);
   useLive(failures);
   return (
     <>
       <Head title="Overview" lead="Everybody's requests. The figures update by themselves.">
-        <Periods value={period} onValue={(value) => setQuery({ period: value })} />
+        <Periods {...field("period")} />
       </Head>
-      <Find />
-      <Loaded of={overview}>{(data) => <Figures of={data} hosts={hosts.data?.data ?? []} />}</Loaded>
+      <FindAny />
+      <Loaded of={overview}>{(data) => <Figures of={data} hosts={hosts.data ?? []} />}</Loaded>
       <Section title="Latest failures">
-        <Loaded of={failures}>
-          {(rows) =>
-            rows.length === 0 ? (
-              <p class="soft">No request has failed lately.</p>
-            ) : (
-              <>
-                <ReceiptTable rows={rows} keyNames={NO_NAMES} />
-                <p>
-                  <a href="#/requests?state=failed">All failed requests</a>
-                </p>
-              </>
-            )
-          }
-        </Loaded>
+        <Listed of={failures} empty={<p class="soft">No request has failed lately.</p>}>
+          {(rows) => (
+            <>
+              <ReceiptTable rows={rows} keysAt={null} />
+              <p>
+                <a href="#/requests?state=failed">All failed requests</a>
+              </p>
+            </>
+          )}
+        </Listed>
       </Section>
     </>
   );
 }
 
-const LATEST = 8;
-const NO_NAMES: ReadonlyMap<string, string> = new Map();
+const LATEST = "8";
 
 function Figures({ of, hosts }: { of: OverviewAnswer; hosts: readonly HostAnswer[] }) {
   const { stretches } = of;
@@ -83,15 +70,14 @@ function Figures({ of, hosts }: { of: OverviewAnswer; hosts: readonly HostAnswer
           value={latest === null ? "–" : milliseconds(latest)}
           hint="median, latest in the period"
         />
-        <div class="card figure">
-          <div class="soft small">Hosts</div>
-          <div class="figure-value">
-            <a href="#/hosts">{`${count(troubled.length)} failing`}</a>
-          </div>
-          <div class="soft small">
-            {troubled.length === 0 ? `${count(hosts.length)} configured` : troubled.map(sinceWhen).join(", ")}
-          </div>
-        </div>
+        <Figure
+          label="Hosts"
+          value={`${count(troubled.length)} failing`}
+          href="#/hosts"
+          hint={
+            troubled.length === 0 ? `${count(hosts.length)} configured` : troubled.map(sinceWhen).join(", ")
+          }
+        />
       </div>
       {of.truncated && <p class="hint">Only the newest 50,000 requests are counted.</p>}
       <section class="card charts" aria-label="Over time">
@@ -132,33 +118,15 @@ const FIRST_TOKEN: Parts = { "95th percentile": ({ first_token_ms: { p95 } }) =>
 const inFlight = (hosts: readonly HostAnswer[]): number =>
   hosts.reduce((sum, { in_flight }) => sum + in_flight, 0);
 
-/** Every stretch of the period, those without requests too. */
-function Chart({ title, of, format, axis = () => format, parts, isMost }: ChartProps) {
-  const known = new Map(of.stretches.map((stretch) => [Date.parse(stretch.start), stretch]));
-  const bars = [];
-  for (let start = Date.parse(of.since); start <= endOf(of); start += of.stretch_ms) {
-    const stretch = known.get(start);
-    const values = Object.values(parts).map((part) => (stretch === undefined ? 0 : part(stretch)));
-    bars.push({ label: labelOf(start, of.stretch_ms), values });
-  }
-  return (
-    <BarChart
-      title={title}
-      bars={bars}
-      series={Object.keys(parts)}
-      format={format}
-      axis={axis}
-      isMost={isMost}
-    />
-  );
+function Chart({ of, parts, ...chart }: ChartProps) {
+  const series = Object.keys(parts);
+  const bars = barsOf(of, series.length, (values, stretch) => {
+    for (const [index, part] of Object.values(parts).entries()) values[index]! += part(stretch);
+  });
+  return <BarChart bars={bars} series={series} {...chart} />;
 }
 
-interface ChartProps {
-  readonly title: string;
+interface ChartProps extends Omit<ComponentProps<typeof BarChart>, "bars" | "series"> {
   readonly of: OverviewAnswer;
-  readonly format: (value: number) => string;
-  readonly axis?: (values: readonly number[]) => (value: number) => string;
   readonly parts: Parts;
-  /** The highest bar says more than their sum. */
-  readonly isMost?: boolean | undefined;
 }

@@ -1,24 +1,24 @@
 import type { BalanceAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../../api/receipts.ts";
-import { Crumb } from "../parts/frame.tsx";
 import { keyName } from "../parts/key-state.tsx";
-import { Loaded } from "../parts/notice.tsx";
+import { Crumb, Loaded } from "../parts/page.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
-import { useOperator } from "./operator.ts";
 import { Person } from "./person.tsx";
 
 /** The request that a user reports: whose it is, why it failed, or what it cost. */
 export function ReceiptPage({ id }: { id: string }) {
-  const api = useOperator();
-  const found = useResource(async () => {
-    const receipt = await api.get<OwnedReceiptAnswer>(`admin/receipts/${encodeURIComponent(id)}`);
-    const balance = api.get<BalanceAnswer>(`admin/balances/${receipt.balance_id}`);
-    // A key that ended long ago may be removed, and its receipts are kept.
-    const key = api.get<KeyAnswer>(`admin/keys/${receipt.key_id}`).catch(() => null);
-    return { receipt, balance: await balance, key: await key };
-  }, [api, id]);
+  const found = useResource(
+    async (api) => {
+      const receipt = await api.get<OwnedReceiptAnswer>(`admin/receipts/${encodeURIComponent(id)}`);
+      const balance = api.get<BalanceAnswer>(`admin/balances/${receipt.balance_id}`);
+      // A key that ended long ago may be removed, and its receipts are kept.
+      const key = api.get<KeyAnswer>(`admin/keys/${receipt.key_id}`).catch(() => null);
+      return { receipt, balance: await balance, key: await key };
+    },
+    [id],
+  );
   return (
     <>
       <Crumb to="requests" name="Requests" />

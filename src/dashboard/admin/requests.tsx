@@ -1,14 +1,13 @@
-import type { ConfigAnswer, HostAnswer } from "../../api/admin.ts";
-import { Head } from "../parts/frame.tsx";
+import type { HostAnswer } from "../../api/admin.ts";
+import { Head } from "../parts/page.tsx";
 import { ReceiptBrowser } from "../parts/receipt-browser.tsx";
-import { useGet, useList } from "../resource.ts";
-import { useOperator } from "./operator.ts";
+import { useList } from "../resource.ts";
+import { useKeyChoices } from "./key-columns.tsx";
 
 /** Everybody's receipts, and the way to the one that somebody reports. */
 export function Requests() {
-  const api = useOperator();
-  const config = useGet<ConfigAnswer>(api, "admin/config");
-  const hosts = useList<HostAnswer>(api, "admin/hosts");
+  const { models } = useKeyChoices();
+  const hosts = useList<HostAnswer>("admin/hosts");
   return (
     <>
       <Head
@@ -16,9 +15,8 @@ export function Requests() {
         lead="Receipts of all balances. Requests that were refused before they began are not listed."
       />
       <ReceiptBrowser
-        api={api}
         path="admin/receipts"
-        models={(config.data?.models ?? []).map(({ id }) => id)}
+        models={models}
         hosts={(hosts.data ?? []).map(({ id }) => id)}
         keysAt={null}
         empty="No request has been made yet."

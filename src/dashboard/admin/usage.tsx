@@ -2,50 +2,44 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ComparedSum, EverybodysUsage, Period, SpendingOrder } from "../../api/usage.ts";
 import { rough } from "../../units/numbers.ts";
+import { withQuery } from "../api.ts";
 import { count, moment, roughUsd, usdColumn } from "../format.ts";
 import { Button } from "../parts/button.tsx";
-import { useDialog } from "../parts/dialog.tsx";
-import { type CsvColumns, ExportButton, usdCell } from "../parts/export-button.tsx";
-import { Figure } from "../parts/figure.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded } from "../parts/notice.tsx";
-import { RevokeDialog } from "../parts/revoke-dialog.tsx";
-import { Cells, type Column, TableCard } from "../parts/table.tsx";
-import { Periods, SplitChoice, UsageBars } from "../parts/usage-bars.tsx";
-import { useGet } from "../resource.ts";
-import { useQuery } from "../route.ts";
-import { useOperator } from "./operator.ts";
+import { ExportButton } from "../parts/export-button.tsx";
+import { Choice, type FieldState } from "../parts/field.tsx";
+import { KeyLink } from "../parts/key-state.tsx";
+import { Cells, type Column, TableCard } from "../parts/list.tsx";
+import { Empty, Figure, Head, Loaded } from "../parts/page.tsx";
+import { Periods, SPLITS, UsageBars } from "../parts/usage-bars.tsx";
+import { useApi, useGet } from "../resource.ts";
+import { useFilters } from "../route.ts";
+import { RevokeKey } from "./key-columns.tsx";
 import { BalanceLink } from "./person.tsx";
-import { RoleButton } from "./role-button.tsx";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {
-  const [query, setQuery] = useQuery(["period", "order", "by"]);
-  const period = (query.period || "week") as Period;
-  const order = (query.order || "cost") as SpendingOrder;
+  const { filters, field } = useFilters(["period", "order", "by"], {
+    period: "week",
+    order: "cost",
+    by: "model",
+  });
   return (
     <>
       <Head title="Usage" lead="What everybody spends, on what, and whether it grows.">
-        <Periods value={period} onValue={(period) => setQuery({ ...query, period })} />
+        <Periods {...field("period")} />
       </Head>
-      <InPeriod
-        key={period}
-        period={period}
-        order={order}
-        split={{ value: query.by || "model", onValue: (by) => setQuery({ ...query, by }) }}
-        onOrder={(order) => setQuery({ ...query, order })}
-      />
+      <InPeriod key={filters.period} filters={filters} split={field("by")} onOrder={field("order").onValue} />
     </>
   );
 }
 
 type RankedRow<List extends "balances" | "keys"> = EverybodysUsage[List]["data"][number];
 
-function InPeriod({ period, order, split, onOrder }: InPeriodProps) {
-  const api = useOperator();
+function InPeriod({ filters, split, onOrder }: InPeriodProps) {
+  const api = useApi();
+  const { period, order } = filters;
   const [limit, setLimit] = useState(FEW_ROWS);
-  const path = `admin/usage?period=${period}&order=${order}&by=${split.value}`;
-  const usage = useGet<EverybodysUsage>(api, `${path}&limit=${limit}`);
+  const usage = useGet<EverybodysUsage>("admin/usage", { ...filters, limit });
   const onMore = limit === FEW_ROWS ? () => setLimit(MANY_ROWS) : null;
   const lists = { order, onOrder, onMore };
   return (
@@ -57,16 +51,18 @@ function InPeriod({ period, order, split, onOrder }: InPeriodProps) {
           </Empty>
         ) : (
           <>
-            <Totals of={data.total} period={period} />
+            <Totals of={data.total} period={period as Period} />
             <section class="card charts" aria-label="Over time">
-              <SplitChoice {...split} />
+              <Choice label="By" options={SPLITS} {...split} />
               <UsageBars of={data} nameOf={(name) => keyLabel(data, name)} />
               <div class="row">
                 <ExportButton
                   label="usage by key"
                   file={`usage-by-key-${period}-${data.since.slice(0, 10)}`}
                   columns={KEY_COLUMNS}
-                  rows={async () => exportedKeys(await api.get(`${path}&limit=${MANY_ROWS}`))}
+                  rows={async () =>
+                    exportedKeys(await api.get(withQuery("admin/usage", { ...filters, limit: MANY_ROWS })))
+                  }
                 />
               </div>
               {data.counted_since !== null && (
@@ -77,20 +73,8 @@ function InPeriod({ period, order, split, onOrder }: InPeriodProps) {
             </section>
             <List title="Balances" one="Balance" of={data.balances} {...lists} row={BalanceName} />
             <List title="Keys" one="Key" of={data.keys} {...lists} row={KeyName} />
-            <List
-              title="Models"
-              one="Model"
-              of={data.models}
-              {...lists}
-              row={({ model }) => <a href={`#/requests?model=${encodeURIComponent(model)}`}>{model}</a>}
-            />
-            <List
-              title="Hosts"
-              one="Host"
-              of={data.hosts}
-              {...lists}
-              row={({ host }) => <a href={`#/requests?host=${encodeURIComponent(host)}`}>{host}</a>}
-            />
+            <List title="Models" one="Model" of={data.models} {...lists} row={RequestsOf} />
+            <List title="Hosts" one="Host" of={data.hosts} {...lists} row={RequestsOf} />
           </>
         )
       }
@@ -105,41 +89,40 @@ function keyLabel({ keys }: EverybodysUsage, name: string): string {
 }
 
 interface InPeriodProps {
-  readonly split: { readonly value: string; readonly onValue: (value: string) => void };
-  readonly period: Period;
-  readonly order: SpendingOrder;
+  readonly filters: Readonly<Record<"period" | "order" | "by", string>>;
+  readonly split: FieldState;
   readonly onOrder: (order: SpendingOrder) => void;
 }
 
-const KEY_COLUMNS: CsvColumns<ComparedSum & Partial<ExportedKey>> = {
-  balance_id: (of) => of.balance_id,
-  email: (of) => of.email,
-  wallet: (of) => of.wallet,
-  key_id: (of) => of.key_id,
-  key_name: (of) => of.name,
-  requests: (of) => of.requests,
-  failed: (of) => of.failed,
-  input_tokens: (of) => of.input_tokens,
-  output_tokens: (of) => of.output_tokens,
-  cost_usd: (of) => usdCell(of.cost_usd),
-  host_cost_usd: (of) => (of.host_cost_usd === null ? null : usdCell(of.host_cost_usd)),
-  margin_usd: (of) => (of.margin_usd === null ? null : usdCell(of.margin_usd)),
-  cost_before_usd: (of) => (of.cost_before_usd === null ? null : usdCell(of.cost_before_usd)),
-};
+const KEY_COLUMNS = [
+  "balance_id",
+  "email",
+  "wallet",
+  "key_id",
+  "key_name",
+  "requests",
+  "failed",
+  "input_tokens",
+  "output_tokens",
+  "cost_usd",
+  "host_cost_usd",
+  "margin_usd",
+  "cost_before_usd",
+] as const;
 
-type ExportedKey = Omit<RankedRow<"keys">, "prefix"> & Pick<RankedRow<"balances">, "email" | "wallet">;
+type ExportedKey = ComparedSum & Partial<Record<(typeof KEY_COLUMNS)[number], string | number | null>>;
 
 /** The keys that are listed, with their owners as far as those are, and what the others come to. */
-function exportedKeys({ keys: { data, rest }, balances }: EverybodysUsage) {
+function exportedKeys({ keys: { data, rest }, balances }: EverybodysUsage): ExportedKey[] {
   const owners = new Map(
     balances.data.map(({ balance_id, email, wallet }) => [balance_id, { email, wallet }]),
   );
-  const rows = data.map((key) => ({ ...owners.get(key.balance_id ?? ""), ...key }));
-  return rest.rows === 0 ? rows : [...rows, { ...rest, name: `${rest.rows} more keys` }];
+  const rows = data.map((key) => ({ ...owners.get(key.balance_id ?? ""), ...key, key_name: key.name }));
+  return rest.rows === 0 ? rows : [...rows, { ...rest, key_name: `${rest.rows} more keys` }];
 }
 
-const FEW_ROWS = 10;
-const MANY_ROWS = 1_000;
+const FEW_ROWS = "10";
+const MANY_ROWS = "1000";
 
 const Totals = ({ of, period }: { of: ComparedSum; period: Period }) => (
   <div class="grid-3">
@@ -187,34 +170,20 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
   const cost = usdColumn([...data, rest].map(({ cost_usd }) => cost_usd));
   const margins = [...data, rest].flatMap(({ margin_usd }) => margin_usd ?? []);
   const margin = usdColumn(margins);
-  const sums = (
-    [
-      ["Requests", "end", ({ requests }: ComparedSum) => count(requests), "requests"],
-      [
-        "Tokens",
-        "end",
-        (of: ComparedSum) => `${rough(of.input_tokens)} → ${rough(of.output_tokens)}`,
-        "tokens",
-      ],
-      ["Change", "end", changeOf, "growth"],
-      ["Cost", "end", ({ cost_usd }: ComparedSum) => cost(cost_usd), "cost"],
-      [
-        "Margin",
-        "end",
-        ({ margin_usd }: ComparedSum) => (margin_usd === null ? "–" : margin(margin_usd)),
-        "loss",
-      ],
-    ] as const
-  )
-    .slice(0, margins.length === 0 ? -1 : undefined)
-    .map(
-      ([label, className, cell, by]): Column<ComparedSum> => [
-        label,
-        className,
-        cell,
-        { isBy: order === by, onSort: () => onOrder(by) },
-      ],
-    );
+  const sort = (by: SpendingOrder) => ({ isBy: order === by, onSort: () => onOrder(by) });
+  const ofMargin: Column<ComparedSum> = [
+    "Margin",
+    "end",
+    ({ margin_usd }) => (margin_usd === null ? "–" : margin(margin_usd)),
+    sort("loss"),
+  ];
+  const sums: Column<ComparedSum>[] = [
+    ["Requests", "end", ({ requests }) => count(requests), sort("requests")],
+    ["Tokens", "end", (of) => `${rough(of.input_tokens)} → ${rough(of.output_tokens)}`, sort("tokens")],
+    ["Change", "end", changeOf, sort("growth")],
+    ["Cost", "end", ({ cost_usd }) => cost(cost_usd), sort("cost")],
+    ...(margins.length === 0 ? [] : [ofMargin]),
+  ];
   return (
     <section aria-label={title}>
       <h2>{title}</h2>
@@ -247,7 +216,7 @@ interface ListProps<Row> {
     readonly data: readonly (Row & ComparedSum)[];
     readonly rest: ComparedSum & { readonly rows: number };
   };
-  readonly order: SpendingOrder;
+  readonly order: string;
   readonly onOrder: (order: SpendingOrder) => void;
   /** Null once everything is shown that can be. */
   readonly onMore: (() => void) | null;
@@ -258,26 +227,26 @@ const BalanceName = ({ balance_id, ...owner }: RankedRow<"balances">) => (
   <BalanceLink id={balance_id} of={owner} />
 );
 
+/** The requests of a model, or those that a host served. */
+const RequestsOf = ({ model = "", host = "" }: { model?: string; host?: string }) => (
+  <a href={withQuery("#/requests", { model, host })}>{model || host}</a>
+);
+
 /** Also the way to stop a key that spends more than it should. */
 function KeyName({ key_id, name, prefix }: RankedRow<"keys">) {
-  const api = useOperator();
   const [revoked, setRevoked] = useState(false);
-  const { open, show, ends } = useDialog<"revoke">(() => setRevoked(true));
   const shown = name ?? `${prefix ?? key_id}…`;
   return (
     <>
-      <a href={`#/keys/${key_id}`}>{name ?? "Unnamed key"}</a>
-      <div class="mono soft small unbroken">{prefix}…</div>
+      <KeyLink of={{ id: key_id, name, prefix }} />
       {revoked ? (
         <span class="tag plain-tag">revoked</span>
       ) : (
-        <RoleButton label="Revoke" about={shown} variant="link danger" onClick={() => show("revoke")} />
-      )}
-      {open === "revoke" && (
-        <RevokeDialog
-          of={{ name, prefix: shown }}
-          revoke={() => api.post(`admin/keys/${key_id}/revoke`)}
-          {...ends}
+        <RevokeKey
+          of={{ id: key_id, name, prefix: shown }}
+          about={shown}
+          variant="link danger"
+          onDone={() => setRevoked(true)}
         />
       )}
     </>

@@ -5,12 +5,11 @@ import { Api } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
-import { BalanceChanges } from "../parts/change-table.tsx";
+import { BalanceChanges } from "../parts/change-columns.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
 import { Deletion } from "../parts/deletion.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
-import { Facts, Head, Section } from "../parts/frame.tsx";
-import { Note } from "../parts/notice.tsx";
+import { Facts, Head, Note, Section } from "../parts/page.tsx";
 import { RecoverySecret } from "../parts/recovery-secret.tsx";
 import { Sessions } from "../parts/sessions.tsx";
 import { TakeBack } from "../parts/take-back.tsx";
@@ -20,7 +19,7 @@ import { browserWallet, signWithWallet } from "../wallet.ts";
 
 /** Whose balance this is: nobody's, waiting for somebody's word, or an account's. */
 export function AccountPage() {
-  const { api, me, by } = useOwner();
+  const { me, by } = useOwner();
   const { account } = me;
   return (
     <>
@@ -44,7 +43,7 @@ export function AccountPage() {
       <WaitingClaims />
       <RecoverySecret />
       {by === "session" && <Sessions />}
-      <BalanceChanges api={api} path="v1/changes?limit=20" />
+      <BalanceChanges path="v1/changes" />
       <Deletion />
     </>
   );

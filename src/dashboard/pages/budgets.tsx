@@ -1,24 +1,25 @@
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import { moment } from "../format.ts";
-import { useOwner } from "../owner.ts";
 import { BudgetDialog, windowText } from "../parts/budget-dialog.tsx";
 import { BudgetValues } from "../parts/budget-values.tsx";
 import { Button } from "../parts/button.tsx";
-import { useDialog } from "../parts/dialog.tsx";
-import { Head } from "../parts/frame.tsx";
 import { Meter } from "../parts/meter.tsx";
-import { Empty, Listed } from "../parts/notice.tsx";
+import { Empty, Head, Listed } from "../parts/page.tsx";
 import { useList } from "../resource.ts";
 
 /** Named spending caps that several keys can share. */
 export function Budgets() {
-  const { api } = useOwner();
-  const budgets = useList<BudgetAnswer>(api, "v1/budgets");
-  const { open: editing, show: edit, ends } = useDialog<BudgetAnswer | "new">(budgets.reload);
+  const budgets = useList<BudgetAnswer>("v1/budgets");
+  const onDone = budgets.reload;
   return (
     <>
       <Head title="Budgets" lead="A named spending cap that any number of keys share.">
-        <Button label="New budget" variant="primary" onClick={() => edit("new")} />
+        <Button
+          label="New budget"
+          variant="primary"
+          dialog={<BudgetDialog of={null} path="v1/budgets" />}
+          onDone={onDone}
+        />
       </Head>
       <Listed
         of={budgets}
@@ -34,13 +35,19 @@ export function Budgets() {
                     {windowText(budget)}
                     {budget.resets_at !== null && ` · resets ${moment(budget.resets_at)}`}
                   </p>
-                  <Button label="Change" about={budget.name} variant="link" onClick={() => edit(budget)} />
+                  <Button
+                    label="Change"
+                    about={budget.name}
+                    variant="link"
+                    dialog={<BudgetDialog of={budget} path="v1/budgets" />}
+                    onDone={onDone}
+                  />
                 </div>
-                <div class="key-meters">
+                <div class="cards">
                   {budget.per === null ? (
                     <Meter label="Used" used={budget.used_usd} of={budget} cap={budget.cap_usd} />
                   ) : (
-                    <BudgetValues of={budget} api={api} />
+                    <BudgetValues of={budget} />
                   )}
                 </div>
               </li>
@@ -48,9 +55,6 @@ export function Budgets() {
           </ul>
         )}
       </Listed>
-      {editing !== null && (
-        <BudgetDialog of={editing === "new" ? null : editing} api={api} path="v1/budgets" {...ends} />
-      )}
     </>
   );
 }

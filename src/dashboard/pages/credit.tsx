@@ -7,17 +7,15 @@ import { useOwner } from "../owner.ts";
 import { AddCredit } from "../parts/add-credit.tsx";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { ActionForm, limitText, readLimit, TextField, useField } from "../parts/field.tsx";
-import { Figure } from "../parts/figure.tsx";
-import { Head, Section } from "../parts/frame.tsx";
-import { Empty, Loaded, Problem } from "../parts/notice.tsx";
-import { ShowOlder, usePages } from "../parts/pages.tsx";
-import { PaymentTable } from "../parts/payment-table.tsx";
-import { useAction, useGet } from "../resource.ts";
+import { ShowOlder, TableCard, usePages } from "../parts/list.tsx";
+import { Empty, Figure, Head, Loaded, Problem, Section } from "../parts/page.tsx";
+import { paymentColumns } from "../parts/payment-columns.tsx";
+import { useAction, useApi, useGet } from "../resource.ts";
 
 /** The balance, every credit that it had, and what was taken back. */
 export function CreditPage() {
-  const { api, me } = useOwner();
-  const credits = useGet<List<CreditAnswer>>(api, "v1/credits?limit=200");
+  const { me } = useOwner();
+  const credits = useGet<List<CreditAnswer>>("v1/credits?limit=200");
   return (
     <>
       <Head title="Credit" lead="Prepaid: a request runs only if the balance covers its worst case." />
@@ -49,12 +47,11 @@ export function CreditPage() {
 
 /** Below which credit the owner is notified. */
 function LowCredit() {
-  const { api, me, refresh } = useOwner();
+  const api = useApi();
+  const { me, refresh } = useOwner();
   const below = useField(limitText(me.low_credit_usd));
   const save = useAction(async () => {
-    const low_credit_usd = readLimit(below.value);
-    if (low_credit_usd === undefined) throw new Error("The amount must be a number of dollars.");
-    await api.patch("v1/me", { low_credit_usd });
+    await api.patch("v1/me", { low_credit_usd: readLimit(below.value) });
     refresh();
   });
   const { low_credit_default_usd: standard, account } = me;
@@ -76,14 +73,13 @@ function LowCredit() {
 
 /** What was paid for, or is about to be; nothing where nobody ever paid. */
 function Payments() {
-  const { api } = useOwner();
-  const payments = usePages<PaymentAnswer>(api, "v1/payments");
+  const payments = usePages<PaymentAnswer>("v1/payments");
   const { data, error } = payments;
   if (error instanceof ApiRefusal && error.code === "unsupported_endpoint") return null;
   if (data === null || data.length === 0) return <Problem error={error} />;
   return (
     <Section title="Payments">
-      <PaymentTable of={data} href={(id) => `#/credit/${id}`} />
+      <TableCard of={data} columns={paymentColumns(data, { href: (id) => `#/credit/${id}` })} />
       <ShowOlder of={payments} />
     </Section>
   );

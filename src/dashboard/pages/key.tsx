@@ -5,27 +5,28 @@ import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
-import { type DialogEnds, FormDialog, useDialog } from "../parts/dialog.tsx";
+import { FormDialog, type OneTimeSecret } from "../parts/dialog.tsx";
 import { TextField, useField } from "../parts/field.tsx";
-import { Crumb, Facts, Head } from "../parts/frame.tsx";
-import { KeyDialog } from "../parts/key-dialog.tsx";
-import { keyFacts } from "../parts/key-facts.tsx";
+import { KeyDialog, keyOnce } from "../parts/key-dialog.tsx";
+import { KeyCards, keyFacts } from "../parts/key-facts.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
-import { KeyMeters } from "../parts/meter.tsx";
-import { Loaded } from "../parts/notice.tsx";
+import { Crumb, Head, Loaded } from "../parts/page.tsx";
 import { RevokeDialog } from "../parts/revoke-dialog.tsx";
-import { ShowKeyOnce } from "../parts/show-key-once.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
-import { useGet } from "../resource.ts";
+import { useApi, useGet } from "../resource.ts";
+import { go } from "../route.ts";
 
 /** One key: its limits and use, and what can be done with it. */
 export function KeyPage({ id }: { id: string }) {
-  const { api, secrets } = useOwner();
+  const api = useApi();
+  const { secrets } = useOwner();
   const choices = useKeyChoices();
-  const key = useGet<KeyAnswer>(api, `v1/keys/${id}`);
-  const { open, show, ends } = useDialog<"limits" | "rotate" | "revoke">(key.reload);
-  const [rotated, setRotated] = useState<RotatedAnswer | null>(null);
-
+  const path = `v1/keys/${id}`;
+  const key = useGet<KeyAnswer>(path);
+  const revoke = async () => {
+    await api.delete(path);
+    secrets.delete(id);
+  };
   return (
     <Loaded of={key}>
       {(data) => (
@@ -34,64 +35,35 @@ export function KeyPage({ id }: { id: string }) {
           <Head title={data.name ?? "Unnamed key"}>
             {works(data) && (
               <>
-                <Button label="Change limits" onClick={() => show("limits")} />
-                {data.state === "active" && <Button label="Rotate" onClick={() => show("rotate")} />}
-                <Button label="Revoke" variant="quiet danger" onClick={() => show("revoke")} />
+                <Button
+                  label="Change limits"
+                  dialog={
+                    <KeyDialog of={data} choices={choices} save={(fields) => api.patch(path, fields)} />
+                  }
+                  onDone={key.reload}
+                />
+                {data.state === "active" && (
+                  <Button label="Rotate" dialog={<Rotate of={data} />} onDone={key.reload} />
+                )}
+                <Button
+                  label="Revoke"
+                  variant="quiet danger"
+                  dialog={<RevokeDialog of={data} revoke={revoke} />}
+                  onDone={key.reload}
+                />
               </>
             )}
           </Head>
           <p>
             <KeyState of={data} />
           </p>
-          <div class="grid-2">
-            <section class="card" aria-label="Use">
-              <h2>Spending</h2>
-              <KeyMeters of={data} />
-              <p class="hint">Days and months are in UTC. Amounts held by open requests count at once.</p>
-            </section>
-            <section class="card" aria-label="Limits">
-              <h2>Limits</h2>
-              <Facts of={keyFacts(data)} />
-            </section>
-          </div>
+          <KeyCards of={data} facts={keyFacts(data)}>
+            <p class="hint">Days and months are in UTC. Amounts held by open requests count at once.</p>
+          </KeyCards>
           <p>
             <a href={`#/receipts?key_id=${data.id}`}>Receipts of this key</a>
           </p>
           <UsageCharts keyId={data.id} />
-          {open === "limits" && (
-            <KeyDialog
-              of={data}
-              choices={choices}
-              save={(fields) => api.patch(`v1/keys/${id}`, fields)}
-              {...ends}
-            />
-          )}
-          {open === "rotate" && <Rotate of={data} onRotated={setRotated} {...ends} />}
-          {open === "revoke" && (
-            <RevokeDialog
-              of={data}
-              revoke={async () => {
-                await api.delete(`v1/keys/${id}`);
-                secrets.delete(id);
-              }}
-              {...ends}
-            />
-          )}
-          {rotated !== null && (
-            <ShowKeyOnce
-              minted={rotated}
-              onDone={() => {
-                setRotated(null);
-                location.hash = `#/keys/${rotated.id}`;
-              }}
-            >
-              <p>
-                {new Date(rotated.old_key.expires_at).getTime() > Date.now()
-                  ? `The old key works until ${moment(rotated.old_key.expires_at)}.`
-                  : "The old key has stopped working."}
-              </p>
-            </ShowKeyOnce>
-          )}
         </>
       )}
     </Loaded>
@@ -102,8 +74,9 @@ export function KeyPage({ id }: { id: string }) {
  * The recovery secret replaces a key at once; 24 hours of grace are given to the programs that still have the key
  * itself, or is signed in.
  */
-function Rotate({ of, onClose, onDone, onRotated }: RotateProps) {
-  const { api, by, secrets } = useOwner();
+function Rotate({ of }: { of: KeyAnswer }) {
+  const api = useApi();
+  const { by, secrets } = useOwner();
   const pasted = useField("");
   const held = secrets.get(of.id);
   // Without the key itself, what can be done at once.
@@ -115,11 +88,10 @@ function Rotate({ of, onClose, onDone, onRotated }: RotateProps) {
     const speaker = needsKey ? new Api(credential) : api;
     const rotated = await speaker.post<RotatedAnswer>(`v1/keys/${of.id}/rotate`);
     secrets.set(rotated.id, rotated.key);
-    onRotated(rotated);
-    onDone();
+    return rotated;
   };
   return (
-    <FormDialog title="Rotate the key" submit="Rotate" act={rotate} onClose={onClose}>
+    <FormDialog title="Rotate the key" submit="Rotate" act={rotate} once={rotatedOnce}>
       <p class="soft">
         The new key takes over the name, the limits and the use so far: rotating never resets a cap.
       </p>
@@ -154,7 +126,11 @@ const WAYS = [
   ["now", "stops now", "(lost or leaked)"],
 ] as const;
 
-interface RotateProps extends DialogEnds {
-  readonly of: KeyAnswer;
-  readonly onRotated: (answer: RotatedAnswer) => void;
-}
+const rotatedOnce = (rotated: RotatedAnswer): OneTimeSecret => {
+  const { expires_at } = rotated.old_key;
+  const note =
+    Date.parse(expires_at) > Date.now()
+      ? `The old key works until ${moment(expires_at)}.`
+      : "The old key has stopped working.";
+  return { ...keyOnce(rotated, note), onSaved: () => go(`keys/${rotated.id}`) };
+};

@@ -3,24 +3,20 @@ import type { EntryAnswer } from "../../api/catalog.ts";
 import { ABILITIES, CONTEXTS, findModels, MODEL_FILTERS } from "../../api/find-models.ts";
 import { perMillion, rough } from "../../units/numbers.ts";
 import { count } from "../format.ts";
-import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
-import { Choice, TextField } from "../parts/field.tsx";
+import { Choice, type FieldState, TextField } from "../parts/field.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
-import { Crumb, Facts, Head } from "../parts/frame.tsx";
-import { Empty, Loaded } from "../parts/notice.tsx";
-import { type Column, sortedBy, TableCard } from "../parts/table.tsx";
+import { type Column, sortedBy, TableCard } from "../parts/list.tsx";
+import { Crumb, Empty, Facts, Head, Loaded } from "../parts/page.tsx";
 import { useList } from "../resource.ts";
 import { useFilters } from "../route.ts";
 
 /** What can be called, and for how much; the address has the filters. */
 export function Models() {
-  const { api } = useOwner();
-  const models = useList<EntryAnswer>(api, "v1/catalog");
+  const models = useList<EntryAnswer>("v1/catalog");
   const { filters: query, field } = useFilters(MODEL_FILTERS);
   const [shown, setShown] = useState(ROWS);
-  const by = (column: string) => sortedBy(field("sort"), column);
   return (
     <>
       <Head
@@ -45,7 +41,7 @@ export function Models() {
                     : "Search for a part of its name or id, or choose other filters."}
                 </Empty>
               ) : (
-                <TableCard of={found.slice(0, shown)} by={({ id }) => id} columns={columns(by)} />
+                <TableCard of={found.slice(0, shown)} columns={columns(field("sort"))} />
               )}
               {found.length > shown && (
                 <div>
@@ -62,9 +58,7 @@ export function Models() {
 
 const ROWS = 50;
 
-type SortBy = (sort: string) => { readonly isBy: boolean; readonly onSort: () => void };
-
-const columns = (by: SortBy): readonly Column<EntryAnswer>[] => [
+const columns = (sort: FieldState): readonly Column<EntryAnswer>[] => [
   [
     "Model",
     "",
@@ -75,10 +69,10 @@ const columns = (by: SortBy): readonly Column<EntryAnswer>[] => [
       </>
     ),
   ],
-  ["Input", "end", ({ price }) => stepped(price, ({ input }) => input), by("input")],
-  ["Output", "end", ({ price }) => stepped(price, ({ output }) => output), by("output")],
+  ["Input", "end", ({ price }) => stepped(price, ({ input }) => input), sortedBy(sort, "input")],
+  ["Output", "end", ({ price }) => stepped(price, ({ output }) => output), sortedBy(sort, "output")],
   ["Cached", "end", ({ price }) => priceOf(price?.cache_read)],
-  ["Context", "end", ({ context_length }) => rough(context_length), by("context")],
+  ["Context", "end", ({ context_length }) => rough(context_length), sortedBy(sort, "context")],
   ["State", "end", stateOf],
 ];
 
@@ -111,8 +105,7 @@ const priceOf = (price: number | undefined): string => (price === undefined ? "â
 
 /** One model: its limits and prices, and a call of it that is ready to be copied. */
 export function ModelPage({ id }: { id: string }) {
-  const { api } = useOwner();
-  const models = useList<EntryAnswer>(api, "v1/catalog");
+  const models = useList<EntryAnswer>("v1/catalog");
   return (
     <>
       <Crumb to="models" name="Models" />

@@ -1,24 +1,16 @@
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { atLeast, atMost, count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { Figure } from "../parts/figure.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
-import { Head, Section } from "../parts/frame.tsx";
-import { useKeyNames } from "../parts/key-state.tsx";
-import { Empty, Listed } from "../parts/notice.tsx";
+import { Empty, Figure, Head, Listed, Section } from "../parts/page.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
 import { useList } from "../resource.ts";
 
 /** Where things stand. */
 export function Overview() {
-  const { api, me } = useOwner();
-  const latest = useList<ReceiptAnswer>(api, "v1/receipts?limit=5");
-  const names = useKeyNames(
-    api,
-    "v1/keys",
-    (latest.data ?? []).map(({ key_id }) => key_id),
-  );
+  const { me } = useOwner();
+  const latest = useList<ReceiptAnswer>("v1/receipts?limit=5");
   const { open_tier } = me;
   return (
     <>
@@ -51,7 +43,7 @@ export function Overview() {
             </>
           }
         >
-          {(rows) => <ReceiptTable rows={rows} keyNames={names} />}
+          {(rows) => <ReceiptTable rows={rows} keysAt="v1/keys" />}
         </Listed>
       </Section>
     </>

@@ -3,15 +3,14 @@ import type { PaymentAnswer } from "../../api/payments.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { CopiedId } from "../parts/copy-button.tsx";
-import { Crumb, Facts, Head } from "../parts/frame.tsx";
-import { Loaded, Note } from "../parts/notice.tsx";
-import { isSettled, PaymentState, RAILS } from "../parts/payment-table.tsx";
+import { Crumb, Facts, Head, Loaded, Note } from "../parts/page.tsx";
+import { isSettled, PaymentState, RAILS } from "../parts/payment-columns.tsx";
 import { useGet } from "../resource.ts";
 
 /** A payment, as it is now: the payer comes back here, and sees it become credit. */
 export function PaymentPage({ id }: { id: string }) {
-  const { api, refresh } = useOwner();
-  const found = useGet<PaymentAnswer>(api, `v1/payments/${encodeURIComponent(id)}`);
+  const { refresh } = useOwner();
+  const found = useGet<PaymentAnswer>(`v1/payments/${encodeURIComponent(id)}`);
   const { data, error } = found;
   useEffect(() => {
     if (data === null || isSettled(data)) return;

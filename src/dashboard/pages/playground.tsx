@@ -1,14 +1,13 @@
 import { useState } from "preact/hooks";
 import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
-import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import { Api } from "../api.ts";
-import { useOwner } from "../owner.ts";
+import { useMint, useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
 import { Conversation } from "../parts/conversation.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { Empty, Head, Loaded, Problem } from "../parts/page.tsx";
 import { modelChoices } from "../playground-models.ts";
 import { useAction, useResource } from "../resource.ts";
 
@@ -29,12 +28,14 @@ export function Playground() {
 }
 
 function WithKey({ secret }: { secret: string }) {
-  const { api } = useOwner();
-  const found = useResource(async () => {
-    const models = api.get<List<EntryAnswer>>("v1/catalog");
-    const { data } = await new Api(secret).get<List<KeyAnswer>>("v1/keys");
-    return { key: data[0]!, models: modelChoices((await models).data, data[0]!.allowed_models) };
-  }, [api, secret]);
+  const found = useResource(
+    async (api) => {
+      const models = api.get<List<EntryAnswer>>("v1/catalog");
+      const { data } = await new Api(secret).get<List<KeyAnswer>>("v1/keys");
+      return { key: data[0]!, models: modelChoices((await models).data, data[0]!.allowed_models) };
+    },
+    [secret],
+  );
   return (
     <Loaded of={found}>
       {({ key, models }) =>
@@ -52,7 +53,8 @@ function WithKey({ secret }: { secret: string }) {
 }
 
 function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
-  const { api, me, secrets } = useOwner();
+  const mint = useMint();
+  const { secrets } = useOwner();
   const pasted = useField("");
   const use = useAction(async () => {
     const secret = pasted.value.trim();
@@ -60,14 +62,9 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
     if (data[0] !== undefined) secrets.set(data[0].id, secret);
     onKey(secret);
   });
-  const create = useAction(async () => {
-    const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", {
-      name: "playground",
-      daily_limit_usd: PLAYGROUND_USD,
-    });
-    secrets.set(made.id, made.key);
-    onKey(made.key);
-  });
+  const create = useAction(async () =>
+    onKey((await mint({ name: "playground", daily_limit_usd: PLAYGROUND_USD })).key),
+  );
   return (
     <div class="grid-2">
       <section class="card">

@@ -1,16 +1,14 @@
 import type { EntryAnswer } from "../../api/catalog.ts";
 import type { UsageAnswer } from "../../api/usage.ts";
-import { useOwner } from "../owner.ts";
-import { Head } from "../parts/frame.tsx";
+import { Head } from "../parts/page.tsx";
 import { ReceiptBrowser } from "../parts/receipt-browser.tsx";
 import { useGet, useList } from "../resource.ts";
 
 /** What became of every request, newest first. */
 export function Receipts() {
-  const { api } = useOwner();
-  const models = useList<EntryAnswer>(api, "v1/catalog");
+  const models = useList<EntryAnswer>("v1/catalog");
   // Owners know hosts by what has served them.
-  const usage = useGet<UsageAnswer>(api, "v1/usage?period=month");
+  const usage = useGet<UsageAnswer>("v1/usage?period=month");
   return (
     <>
       <Head
@@ -18,7 +16,6 @@ export function Receipts() {
         lead="Each request has a receipt: the model that was requested, the host that served it, and the cost."
       />
       <ReceiptBrowser
-        api={api}
         path="v1/receipts"
         models={(models.data ?? []).map(({ id }) => id)}
         hosts={[...new Set((usage.data?.routes ?? []).map(({ host }) => host))]}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../../api/keys.ts";
 import { Button } from "../parts/button.tsx";
-import { Entrance } from "../parts/frame.tsx";
+import { Entrance } from "../parts/page.tsx";
 import { Secret } from "../parts/secret.tsx";
 
 /**

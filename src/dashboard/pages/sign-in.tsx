@@ -1,26 +1,25 @@
 import { useState } from "preact/hooks";
 import type { SessionAnswer } from "../../api/accounts.ts";
-import { Api } from "../api.ts";
 import { Button } from "../parts/button.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
-import { Section } from "../parts/frame.tsx";
-import { Note, Problem } from "../parts/notice.tsx";
-import { useAction } from "../resource.ts";
+import { Note, Problem, Section } from "../parts/page.tsx";
+import { useAction, useApi } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
 import { browserWallet, signWithWallet } from "../wallet.ts";
 
 /** By a link to a mailbox, or with a wallet. Nobody chooses a password. */
 export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
+  const api = useApi();
   const email = useField("");
   const [sentTo, setSentTo] = useState<string | null>(null);
   const send = useAction(async () => {
-    await new Api(null).post("v1/auth/email", { email: email.value.trim() });
+    await api.post("v1/auth/email", { email: email.value.trim() });
     setSentTo(email.value.trim());
   });
   const wallet = browserWallet();
   const sign = useAction(async () => {
     const signed = await signWithWallet(wallet!);
-    const { session } = await new Api(null).post<SessionAnswer>("v1/auth/wallet/verify", signed);
+    const { session } = await api.post<SessionAnswer>("v1/auth/wallet/verify", signed);
     onVisit(await sessionVisit(session));
   });
   return (

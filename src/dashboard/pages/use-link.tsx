@@ -1,8 +1,7 @@
 import type { LinkAnswer, SessionAnswer } from "../../api/accounts.ts";
-import { Api } from "../api.ts";
 import { Confirmation } from "../parts/confirmation.tsx";
-import { Note, Problem } from "../parts/notice.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { Note, Problem } from "../parts/page.tsx";
+import { useAction, useApi, useResource } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
 
 /**
@@ -11,9 +10,10 @@ import { sessionVisit, type Visit } from "../visit.ts";
  * somebody who wants others to use an account of theirs.
  */
 export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
-  const link = useResource(() => new Api(null).post<LinkAnswer>("v1/auth/email/preview", { token }), [token]);
+  const api = useApi();
+  const link = useResource(() => api.post<LinkAnswer>("v1/auth/email/preview", { token }), [token]);
   const use = useAction(async () => {
-    const { session } = await new Api(null).post<SessionAnswer>("v1/auth/email/verify", { token });
+    const { session } = await api.post<SessionAnswer>("v1/auth/email/verify", { token });
     onVisit(await sessionVisit(session), link.data?.claimed_balance_id ?? null);
   });
   const claimed = link.data?.claimed_balance_id ?? null;

@@ -1,7 +1,7 @@
 import type { MeAnswer } from "../../api/me.ts";
 import { Api, ApiRefusal } from "../api.ts";
 import { Confirmation } from "../parts/confirmation.tsx";
-import { Problem } from "../parts/notice.tsx";
+import { Problem } from "../parts/page.tsx";
 import { useResource } from "../resource.ts";
 import { presentVisit } from "../visit.ts";
 import { TurnedAway } from "./welcome.tsx";

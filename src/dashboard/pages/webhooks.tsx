@@ -1,32 +1,28 @@
+import { useContext } from "preact/hooks";
 import type { EventAnswer } from "../../api/events.ts";
 import type { WebhookAnswer, WebhookSecretAnswer, WebhookTestAnswer } from "../../api/webhooks.ts";
 import { BALANCE_EVENT_KINDS } from "../../units/event-kinds.ts";
 import { moment } from "../format.ts";
-import { useOwner } from "../owner.ts";
-import { Button } from "../parts/button.tsx";
-import { type DialogEnds, FormDialog, SaveOnce, useDialog } from "../parts/dialog.tsx";
-import { EventTable } from "../parts/event-table.tsx";
+import { Button, DialogEnds } from "../parts/button.tsx";
+import { ConfirmButton, FormDialog, type OneTimeSecret } from "../parts/dialog.tsx";
+import { eventColumns } from "../parts/event-columns.tsx";
 import { Choice, TextField, useField } from "../parts/field.tsx";
-import { Head } from "../parts/frame.tsx";
-import { Empty, Listed, Note, Problem } from "../parts/notice.tsx";
-import { ShowOlder, usePages } from "../parts/pages.tsx";
-import { useAction, useList } from "../resource.ts";
+import { Rows, usePages } from "../parts/list.tsx";
+import { Empty, Head, Listed, Note, Problem } from "../parts/page.tsx";
+import { useAction, useApi, useList } from "../resource.ts";
 
 /** Where the owner's programs learn what happens to the balance, and what has happened. */
 export function Webhooks() {
-  const { api } = useOwner();
-  const webhooks = useList<WebhookAnswer>(api, "v1/webhooks");
-  const events = usePages<EventAnswer>(api, "v1/events");
+  const webhooks = useList<WebhookAnswer>("v1/webhooks");
+  const events = usePages<EventAnswer>("v1/events");
   const reload = () => {
     webhooks.reload();
     events.reload();
   };
-  const { open: editing, show: edit, ends } = useDialog<WebhookAnswer | "new">(reload);
-  const { open: made, show: keep, ends: saved } = useDialog<WebhookSecretAnswer>(reload);
   return (
     <>
       <Head title="Webhooks" lead="The gateway sends events of this balance to these addresses.">
-        <Button label="New webhook" variant="primary" onClick={() => edit("new")} />
+        <Button label="New webhook" variant="primary" dialog={<WebhookDialog of={null} />} onDone={reload} />
       </Head>
       <Listed
         of={webhooks}
@@ -39,50 +35,32 @@ export function Webhooks() {
         {(rows) => (
           <ul class="cards">
             {rows.map((webhook) => (
-              <WebhookCard
-                key={webhook.id}
-                of={webhook}
-                onEdit={() => edit(webhook)}
-                onSecret={keep}
-                onChange={reload}
-              />
+              <WebhookCard key={webhook.id} of={webhook} onChange={reload} />
             ))}
           </ul>
         )}
       </Listed>
       <section class="stack">
         <h2>Last events</h2>
-        <Listed of={events} empty={<Empty title="Nothing has happened in the last 30 days" />}>
-          {(rows) => <EventTable of={rows} />}
-        </Listed>
-        <ShowOlder of={events} />
-      </section>
-      {editing !== null && (
-        <WebhookDialog of={editing === "new" ? null : editing} onSecret={keep} {...ends} />
-      )}
-      {made?.secret != null && (
-        <SaveOnce
-          title="Save the secret now"
-          label="Webhook secret"
-          value={made.secret}
-          file={`${made.id}.txt`}
-          explanation="Your program verifies deliveries with it. It is shown only this once."
-          onDone={saved.onDone}
+        <Rows
+          of={events}
+          empty={<Empty title="Nothing has happened in the last 30 days" />}
+          columns={eventColumns()}
         />
-      )}
+      </section>
     </>
   );
 }
 
-function WebhookCard({ of, onEdit, onSecret, onChange }: WebhookCardProps) {
-  const { api } = useOwner();
+function WebhookCard({ of, onChange }: { of: WebhookAnswer; onChange: () => void }) {
+  const api = useApi();
   const path = `v1/webhooks/${of.id}`;
+  const about = of.url ?? "mails";
   const test = useAction(async () => {
     const { delivered, problem } = await api.post<WebhookTestAnswer>(`${path}/test`);
     onChange();
     if (!delivered) throw new Error(`The test was not delivered: ${problem}.`);
   });
-  const rotate = useAction(async () => onSecret(await api.post<WebhookSecretAnswer>(`${path}/rotate`)));
   const pause = useAction(async () => {
     await api.patch(path, { paused: of.state !== "paused" });
     onChange();
@@ -104,32 +82,47 @@ function WebhookCard({ of, onEdit, onSecret, onChange }: WebhookCardProps) {
         </p>
       </div>
       {of.state !== "active" && of.problem !== null && <Note tone="warn">{of.problem}</Note>}
-      <Problem error={test.error ?? rotate.error ?? pause.error} />
+      <Problem error={test.error ?? pause.error} />
       <div class="row">
-        <Button label="Send a test" about={of.url ?? "mails"} action={test} />
-        <Button label="Change" about={of.url ?? "mails"} onClick={onEdit} />
+        <Button label="Send a test" about={about} action={test} />
+        <Button label="Change" about={about} dialog={<WebhookDialog of={of} />} onDone={onChange} />
         {of.format === "signed" && (
-          <Button label="Replace the secret" about={of.url ?? "mails"} action={rotate} />
+          <ConfirmButton
+            label="Replace the secret"
+            about={about}
+            variant="quiet"
+            title="Replace the secret"
+            yes="Replace it now"
+            no="Keep it"
+            act={() => api.post<WebhookSecretAnswer>(`${path}/rotate`)}
+            once={secretOnce}
+            onDone={onChange}
+          >
+            <p>Deliveries are signed with the new secret from now on.</p>
+          </ConfirmButton>
         )}
-        <Button
-          label={of.state === "paused" ? "Start again" : "Pause"}
-          about={of.url ?? "mails"}
-          action={pause}
-        />
+        <Button label={of.state === "paused" ? "Start again" : "Pause"} about={about} action={pause} />
       </div>
     </li>
   );
 }
 
-interface WebhookCardProps {
-  readonly of: WebhookAnswer;
-  readonly onEdit: () => void;
-  readonly onSecret: (made: WebhookSecretAnswer) => void;
-  readonly onChange: () => void;
-}
+/** Null for mails to the owner, which have none. */
+const secretOnce = ({ id, secret }: WebhookSecretAnswer): OneTimeSecret | null =>
+  secret == null
+    ? null
+    : {
+        title: "Save the secret now",
+        label: "Webhook secret",
+        value: secret,
+        file: `${id}.txt`,
+        explanation: "Your program verifies deliveries with it. It is shown only this once.",
+      };
 
-function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
-  const { api } = useOwner();
+/** Adds a webhook, or changes one; null for a new one. */
+function WebhookDialog({ of }: { of: WebhookAnswer | null }) {
+  const api = useApi();
+  const { done } = useContext(DialogEnds);
   const url = useField(of?.url ?? "");
   const events = useField(of?.events?.join(", ") ?? "");
   const format = useField<WebhookAnswer["format"]>("signed");
@@ -139,20 +132,20 @@ function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
     const named = events.value.split(/[\s,]+/).filter((one) => one !== "");
     const address = isMail ? {} : { url: url.value.trim() };
     const fields = { ...address, events: named.length === 0 ? null : named };
-    if (of !== null) await api.patch(path, fields);
-    else onSecret(await api.post<WebhookSecretAnswer>("v1/webhooks", { ...fields, format: format.value }));
-    onDone();
+    if (of === null) return api.post<WebhookSecretAnswer>("v1/webhooks", { ...fields, format: format.value });
+    await api.patch(path, fields);
+    return null;
   };
   const drop = useAction(async () => {
     await api.delete(path);
-    onDone();
+    done();
   });
   return (
     <FormDialog
       title={of === null ? "New webhook" : "Change the webhook"}
       submit={of === null ? "Create" : "Save"}
       act={save}
-      onClose={onClose}
+      once={(made) => made && secretOnce(made)}
       error={drop.error}
       buttons={of !== null && <Button label="Delete" variant="quiet danger" action={drop} />}
     >
@@ -177,10 +170,4 @@ function WebhookDialog({ of, onSecret, onClose, onDone }: WebhookDialogProps) {
       />
     </FormDialog>
   );
-}
-
-interface WebhookDialogProps extends DialogEnds {
-  /** Null for a new one. */
-  readonly of: WebhookAnswer | null;
-  readonly onSecret: (made: WebhookSecretAnswer) => void;
 }

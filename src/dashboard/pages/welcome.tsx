@@ -1,16 +1,16 @@
 import type { SetUpAnswer } from "../../api/keys.ts";
-import { Api, ApiRefusal } from "../api.ts";
+import { Api, unknown } from "../api.ts";
 import { Button } from "../parts/button.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
-import { Entrance, Section } from "../parts/frame.tsx";
-import { Note, Problem } from "../parts/notice.tsx";
-import { useAction } from "../resource.ts";
+import { Entrance, Note, Problem, Section } from "../parts/page.tsx";
+import { useAction, useApi } from "../resource.ts";
 import { recoverySecretIn, type Visit } from "../visit.ts";
 import { SignIn } from "./sign-in.tsx";
 
 /** The ways in: a new balance without an account, or a balance that one has. */
 export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
-  const create = useAction(async () => onSetUp(await new Api(null).post<SetUpAnswer>("v1/keys")));
+  const api = useApi();
+  const create = useAction(async () => onSetUp(await api.post<SetUpAnswer>("v1/keys")));
   return (
     <Entrance
       title="One key for every model"
@@ -42,11 +42,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
     if (secret === null) {
       throw new Error("That is not a recovery secret: one begins with or-rec-, followed by 44 characters.");
     }
-    await new Api(secret).get("v1/me").catch((error) => {
-      throw error instanceof ApiRefusal && error.status === 401
-        ? new Error("No balance has this recovery secret.")
-        : error;
-    });
+    await new Api(secret).get("v1/me").catch(unknown("No balance has this recovery secret."));
     onRecovery(secret);
   });
   return (

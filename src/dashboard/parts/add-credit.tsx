@@ -3,21 +3,19 @@ import type { CheckoutAnswer, PaymentAnswer, PaymentMethod, PaymentOptions } fro
 import { type Api, ApiRefusal } from "../api.ts";
 import { randomName, roughUsd, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useAction, useResource } from "../resource.ts";
+import { useAction, useApi, useResource } from "../resource.ts";
 import { go } from "../route.ts";
 import { browserWallet, type Wallet } from "../wallet.ts";
 import { readOffer, signOffer } from "../wallet-payment.ts";
 import { Operator } from "./contact.tsx";
 import { CopiedId } from "./copy-button.tsx";
 import { ActionForm, Form, readAmount, TextField, useField } from "./field.tsx";
-import { Section } from "./frame.tsx";
-import { Loaded, Problem } from "./notice.tsx";
+import { Loaded, Problem, Section } from "./page.tsx";
 
 /** The ways in which this balance's owner can add credit: those that the gateway offers, or the operator. */
 export function AddCredit() {
-  const { api } = useOwner();
   const path = "v1/payments/options";
-  const options = useResource(() => api.get<PaymentOptions>(path).catch(noneWhereOff), [api]);
+  const options = useResource((api) => api.get<PaymentOptions>(path).catch(noneWhereOff), []);
   return (
     <Section title="Add credit" class="card stack">
       <Loaded of={options}>
@@ -58,7 +56,7 @@ function ContactOperator() {
 
 /** A balance without an account is lost with its secrets, and so is what is paid into it. */
 function ShowSaved({ onSaved }: { onSaved: () => void }) {
-  const { api } = useOwner();
+  const api = useApi();
   const key = useField("");
   const show = useAction(async () => {
     await api.post("v1/me/saved", { key: key.value.trim() });
@@ -76,7 +74,7 @@ function ShowSaved({ onSaved }: { onSaved: () => void }) {
 }
 
 function Pay({ methods }: { methods: readonly PaymentMethod[] }) {
-  const { api } = useOwner();
+  const api = useApi();
   const { min_usd, max_usd, suggested_usd } = methods[0]!;
   const [text, setText] = useState(String(suggested_usd));
   // Made with the form: sending it twice makes one payment.
@@ -140,10 +138,8 @@ interface CreditRequest {
 }
 
 async function payByCard(api: Api, { amount_usd, idempotencyKey }: CreditRequest): Promise<void> {
-  const headers = { "idempotency-key": idempotencyKey };
-  const { id, checkout_url } = await api
-    .having(headers)
-    .post<CheckoutAnswer>("v1/credits", { amount_usd, rail: "card" });
+  const keyed = api.having({ "idempotency-key": idempotencyKey });
+  const { id, checkout_url } = await keyed.post<CheckoutAnswer>("v1/credits", { amount_usd, rail: "card" });
   if (checkout_url === null) go(`credit/${id}`);
   else location.assign(checkout_url);
 }

@@ -10,7 +10,7 @@ export function BarChart({ title, bars, series, format, axis, isMost = false }: 
   const [reached, setReached] = useState(bars.length - 1);
   const top = niceCeiling(Math.max(...bars.map(totalOf), 0));
   const lines = [top, top / 2, 0];
-  const onAxis = axis(lines);
+  const onAxis = axis?.(lines) ?? format;
   const whole = isMost
     ? `${format(Math.max(...bars.map(totalOf), 0))} at most`
     : `${format(bars.reduce((sum, bar) => sum + totalOf(bar), 0))} in total`;
@@ -90,8 +90,8 @@ interface BarChartProps {
   readonly format: (value: number) => string;
   /** The highest bar is named, not the sum of all, which would mean nothing. */
   readonly isMost?: boolean | undefined;
-  /** How the values on the axis are written, so that they read as one column. */
-  readonly axis: (values: readonly number[]) => (value: number) => string;
+  /** How the values on the axis are written, so that they read as one column; `format` unless given. */
+  readonly axis?: (values: readonly number[]) => (value: number) => string;
 }
 
 export interface Bar {

@@ -1,8 +1,10 @@
+import { useContext } from "preact/hooks";
 import type { BudgetAnswer, BudgetWindow } from "../../api/budgets.ts";
-import type { Api } from "../api.ts";
 import { roughUsd } from "../format.ts";
-import { ConfirmButton, type DialogEnds, FormDialog } from "./dialog.tsx";
-import { Choice, readLimit, TextField, useField } from "./field.tsx";
+import { useApi } from "../resource.ts";
+import { DialogEnds } from "./button.tsx";
+import { ConfirmButton, FormDialog } from "./dialog.tsx";
+import { Choice, readAmount, TextField, useField } from "./field.tsx";
 
 /** How often a cap counts from nothing again. */
 const WINDOWS: Record<BudgetWindow, string> = {
@@ -19,27 +21,26 @@ export const windowText = ({ window, per }: Pick<BudgetAnswer, "window" | "per">
 const PER = "tag:";
 
 /** Makes a budget, or changes one: of the owner's, or of anybody's where the operator is asked to. */
-export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone }: BudgetDialogProps) {
+export function BudgetDialog({ of, path, canDelete = true }: BudgetDialogProps) {
+  const api = useApi();
+  const { done } = useContext(DialogEnds);
   const name = useField(of?.name ?? "");
   const cap = useField(of === null ? "" : String(of.cap_usd));
   const window = useField<BudgetWindow>(of?.window ?? "month");
   const tag = useField("");
   const own = `${path}/${encodeURIComponent(of?.name ?? "")}`;
   const save = async () => {
-    const cap_usd = readLimit(cap.value);
-    if (cap_usd === null || cap_usd === undefined) throw new Error("The cap must be an amount of 0 or more.");
+    const cap_usd = readAmount(cap.value, "The cap must be an amount of 0 or more.");
     const limit = { cap_usd, window: window.value };
     const per = tag.value.trim() === "" ? {} : { per: `${PER}${tag.value.trim()}` };
     if (of === null) await api.post(path, { name: name.value, ...limit, ...per });
     else await api.patch(own, limit);
-    onDone();
   };
   return (
     <FormDialog
       title={of === null ? "New budget" : `Budget ${of.name}`}
       submit={of === null ? "Create" : "Save"}
       act={save}
-      onClose={onClose}
       buttons={
         of !== null &&
         canDelete && (
@@ -49,7 +50,7 @@ export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone 
             yes="Delete now"
             no="Keep it"
             act={() => api.delete(own)}
-            onDone={onDone}
+            onDone={done}
           >
             <p>
               Its cap of {roughUsd(of.cap_usd)} {windowText(of)} no longer applies, and what was used of it is
@@ -79,10 +80,9 @@ export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone 
   );
 }
 
-interface BudgetDialogProps extends DialogEnds {
+interface BudgetDialogProps {
   /** Null for a new one. */
   readonly of: BudgetAnswer | null;
-  readonly api: Api;
   /** The path of its list. */
   readonly path: string;
   readonly canDelete?: boolean;

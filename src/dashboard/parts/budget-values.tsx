@@ -1,14 +1,13 @@
 import { useState } from "preact/hooks";
 import type { BudgetAnswer } from "../../api/budgets.ts";
-import type { Api } from "../api.ts";
 import { roughUsd } from "../format.ts";
 import { useGet } from "../resource.ts";
 import { Button } from "./button.tsx";
 import { Meter } from "./meter.tsx";
-import { Problem } from "./notice.tsx";
+import { Problem } from "./page.tsx";
 
 /** What a budget's values spent, of which each has the cap for itself; looked up once somebody asks. */
-export function BudgetValues({ of, api }: { of: BudgetAnswer; api: Api }) {
+export function BudgetValues({ of }: { of: BudgetAnswer }) {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <>
@@ -16,7 +15,7 @@ export function BudgetValues({ of, api }: { of: BudgetAnswer; api: Api }) {
         {roughUsd(of.used_usd)} used by all values, {roughUsd(of.cap_usd)} at most by each
       </p>
       {isOpen ? (
-        <Values of={of} api={api} />
+        <Values of={of} />
       ) : (
         <Button label="Show who spent most" about={of.name} variant="link" onClick={() => setIsOpen(true)} />
       )}
@@ -24,8 +23,8 @@ export function BudgetValues({ of, api }: { of: BudgetAnswer; api: Api }) {
   );
 }
 
-function Values({ of, api }: { of: BudgetAnswer; api: Api }) {
-  const { data, error } = useGet<BudgetAnswer>(api, `v1/budgets/${encodeURIComponent(of.name)}`);
+function Values({ of }: { of: BudgetAnswer }) {
+  const { data, error } = useGet<BudgetAnswer>(`v1/budgets/${encodeURIComponent(of.name)}`);
   if (data === null) return <Problem error={error} />;
   const { values = [], cap_usd } = data;
   if (values.length === 0) return <p class="soft small">Nothing was spent yet.</p>;

@@ -1,6 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
-import { Problem } from "./notice.tsx";
+import { Problem } from "./page.tsx";
 
 /** Images of the next message, as data URLs; nothing is uploaded before it is sent. */
 export function ChatImages({ images, onImages }: ChatImagesProps) {

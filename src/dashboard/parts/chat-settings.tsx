@@ -1,9 +1,8 @@
-import { useRef } from "preact/hooks";
 import { type ChatMessage, type ChatRequest, chatBody } from "../chat-stream.ts";
 import { MAX_ANSWER_TOKENS } from "../playground-models.ts";
-import { CopyButton } from "./copy-button.tsx";
-import { Choice, readLimit, TextField, useField } from "./field.tsx";
+import { readLimit, TextField, useField } from "./field.tsx";
 import { gatewayAddress } from "./first-call.tsx";
+import { Snippet } from "./snippet.tsx";
 
 /** What a conversation begins with, and how answers are made. */
 export function useChatSettings() {
@@ -13,19 +12,22 @@ export function useChatSettings() {
   return {
     fields: { system, temperature, maxTokens },
     read(): Pick<ChatRequest, "maxTokens" | "temperature"> & { system: string } {
-      const most = readLimit(maxTokens.value);
-      const heat = readLimit(temperature.value);
-      if (most === undefined || most === 0) throw new Error("The longest answer must be a number of tokens.");
-      if (heat === undefined || (heat ?? 0) > MAX_TEMPERATURE)
-        throw new Error(`The temperature must be a number from 0 to ${MAX_TEMPERATURE}.`);
+      const most = readLimit(maxTokens.value, NO_LENGTH);
+      const heat = readLimit(temperature.value, NO_TEMPERATURE);
+      if (most === 0) throw new Error(NO_LENGTH);
+      if ((heat ?? 0) > MAX_TEMPERATURE) throw new Error(NO_TEMPERATURE);
       return { system: system.value.trim(), maxTokens: most ?? MAX_ANSWER_TOKENS, temperature: heat };
     },
   };
 }
 
 const MAX_TEMPERATURE = 2;
+const NO_TEMPERATURE = `The temperature must be a number from 0 to ${MAX_TEMPERATURE}.`;
+const NO_LENGTH = "The longest answer must be a number of tokens.";
 
 export function ChatSettings({ fields, request }: ChatSettingsProps) {
+  // The conversation as a program sends it; the key is not in it.
+  const body = chatBody({ ...request, messages: request.messages.map(shortened) });
   return (
     <details class="chat-settings">
       <summary>Settings and code</summary>
@@ -44,7 +46,13 @@ export function ChatSettings({ fields, request }: ChatSettingsProps) {
           {...fields.maxTokens}
         />
       </div>
-      <AsCode request={request} />
+      <Snippet
+        label="Copy as"
+        what="the conversation"
+        by="As"
+        languages={LANGUAGES}
+        textOf={(write) => write(gatewayAddress(), body)}
+      />
     </details>
   );
 }
@@ -53,28 +61,6 @@ interface ChatSettingsProps {
   readonly fields: ReturnType<typeof useChatSettings>["fields"];
   /** The next one, or the last. */
   readonly request: ChatRequest;
-}
-
-/** The conversation as a program sends it; the key is not in it. */
-function AsCode({ request }: { request: ChatRequest }) {
-  const picked = useField<keyof typeof LANGUAGES>("curl");
-  const shown = useRef<HTMLElement>(null);
-  const { name, write } = LANGUAGES[picked.value];
-  const text = write(gatewayAddress(), chatBody({ ...request, messages: request.messages.map(shortened) }));
-  return (
-    <>
-      <Choice
-        label="Copy as"
-        options={Object.entries(LANGUAGES).map(([id, language]) => [id, language.name])}
-        {...picked}
-      />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard */}
-      <section ref={shown} class="snippet mono" tabIndex={0} aria-label={`As ${name}`}>
-        {text}
-      </section>
-      <CopyButton key={name} label={`the conversation as ${name}`} value={text} shown={shown} />
-    </>
-  );
 }
 
 /** Images as a program would put them there: whole, they are megabytes. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { Button } from "./button.tsx";
-import { Entrance } from "./frame.tsx";
+import { Entrance } from "./page.tsx";
 
 /** Where a link leads that somebody else may have sent: nothing changes before it is said what will. */
 export const Confirmation = ({ title, lead, notice, button, onDone, children }: ConfirmationProps) => (

@@ -10,7 +10,7 @@ import { Button } from "./button.tsx";
 import { ChatImages } from "./chat-images.tsx";
 import { ChatSettings, useChatSettings } from "./chat-settings.tsx";
 import { Choice, Form, SearchChoice } from "./field.tsx";
-import { Note, Problem } from "./notice.tsx";
+import { Note, Problem } from "./page.tsx";
 
 /** Messages to models, and what each answer took. Kept for as long as the page is shown. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the heart of a page.
@@ -83,10 +83,10 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
       {models.length > MANY ? (
         <SearchChoice
           label="Model"
+          all="Part of an id"
           value={model}
           onValue={(id) => id !== "" && setModel(id)}
-          options={models.map(({ id }) => [id, id])}
-          placeholder="Part of an id"
+          options={models.map(({ id }) => id)}
         />
       ) : (
         <Choice

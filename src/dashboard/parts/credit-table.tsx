@@ -1,7 +1,7 @@
 import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
 import { moment, usdColumn } from "../format.ts";
-import { TableCard } from "./table.tsx";
+import { TableCard } from "./list.tsx";
 
 /** What a balance was given, and what was taken back of it. */
 export const CreditTable = ({ of: { data, has_more } }: { of: List<CreditAnswer> }) => {

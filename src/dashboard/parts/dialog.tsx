@@ -1,9 +1,9 @@
 import type { ComponentChildren, ComponentProps } from "preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useAction } from "../resource.ts";
-import { Button } from "./button.tsx";
+import { Button, type ButtonProps, DialogEnds } from "./button.tsx";
 import { ActionForm } from "./field.tsx";
-import { Problem } from "./notice.tsx";
+import { Problem } from "./page.tsx";
 import { Secret, type SecretProps } from "./secret.tsx";
 
 /**
@@ -49,97 +49,102 @@ function Dialog({ title, onClose, closable = true, children }: DialogProps) {
   );
 }
 
-/** The dialog that is open over a page, if any; `onDone` is what the page does once it has done its work. */
-export function useDialog<D>(onDone: () => void): OpenDialog<D> {
-  const [open, show] = useState<D | null>(null);
-  const onClose = () => show(null);
-  const done = () => {
-    onClose();
-    onDone();
-  };
-  return { open, show, ends: { onClose, onDone: done } };
-}
-
-interface OpenDialog<D> {
-  readonly open: D | null;
-  show(dialog: D): void;
-  /** For the dialog itself. */
-  readonly ends: DialogEnds;
-}
-
-export interface DialogEnds {
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
-
 /** Asks before it acts; the paragraphs say what will be. */
-export function Confirm({ title, yes, no, danger = true, act, onClose, children }: ConfirmProps) {
-  const acting = useAction(act);
+export function Confirm<Made>({ title, yes, no, danger = true, act, once, children }: ConfirmProps<Made>) {
+  const { acting, close, shown } = useDeed({ act, once });
   return (
-    <Dialog title={title} onClose={onClose}>
-      {children}
-      <Problem error={acting.error} />
-      <div class="row">
-        <Button label={yes} variant={danger ? "primary danger" : "primary"} action={acting} />
-        <Button label={no} onClick={onClose} />
-      </div>
-    </Dialog>
+    shown ?? (
+      <Dialog title={title} onClose={close}>
+        {children}
+        <Problem error={acting.error} />
+        <div class="row">
+          <Button label={yes} variant={danger ? "primary danger" : "primary"} action={acting} />
+          <Button label={no} onClick={close} />
+        </div>
+      </Dialog>
+    )
   );
 }
 
 /** A button that ends something: it asks first, and says what will be. */
-export function ConfirmButton({
+export const ConfirmButton = <Made,>({
   label,
   about,
-  variant = "quiet danger",
-  act,
+  variant,
   onDone,
   ...dialog
-}: ConfirmButtonProps) {
-  const { open, show, ends } = useDialog<true>(onDone);
-  const confirmed = async () => {
-    await act();
-    ends.onDone();
-  };
-  return (
-    <>
-      <Button
-        label={label}
-        {...(about === undefined ? {} : { about })}
-        variant={variant}
-        onClick={() => show(true)}
-      />
-      {open && <Confirm {...dialog} act={confirmed} onClose={ends.onClose} />}
-    </>
-  );
-}
+}: ConfirmButtonProps<Made>) => (
+  <Button
+    label={label}
+    about={about}
+    variant={variant ?? "quiet danger"}
+    onDone={onDone}
+    dialog={<Confirm {...dialog} />}
+  />
+);
 
 /** Asks for what an action needs, and acts. */
-export function FormDialog({ title, act, danger = false, onClose, buttons, ...form }: FormDialogProps) {
-  const action = useAction(act);
-  const cancel = <Button label="Cancel" onClick={onClose} />;
+export function FormDialog<Made>({ title, act, once, danger, buttons, ...form }: FormDialogProps<Made>) {
+  const { acting, close, shown } = useDeed({ act, once });
   return (
-    <Dialog title={title} onClose={onClose}>
-      <ActionForm
-        {...form}
-        action={action}
-        variant={danger ? "primary danger" : "primary"}
-        buttons={[buttons, cancel]}
-      />
+    shown ?? (
+      <Dialog title={title} onClose={close}>
+        <ActionForm
+          {...form}
+          action={acting}
+          variant={danger ? "primary danger" : "primary"}
+          buttons={[buttons, <Button key="cancel" label="Cancel" onClick={close} />]}
+        />
+      </Dialog>
+    )
+  );
+}
+
+/** The work of a dialog, which ends it, unless something came of it that is shown only once. */
+function useDeed<Made>({ act, once }: Deed<Made>) {
+  const { close, done } = useContext(DialogEnds);
+  const [secret, setSecret] = useState<OneTimeSecret | null>(null);
+  const acting = useAction(async () => {
+    const made = await act();
+    const toSave = once?.(made) ?? null;
+    if (toSave === null) done();
+    else setSecret(toSave);
+  });
+  return { acting, close, shown: secret && <SaveOnce of={secret} onDone={done} /> };
+}
+
+/** It closes once it is confirmed as saved. */
+function SaveOnce({ of: { title, note, onSaved, ...secret }, onDone }: SaveOnceProps) {
+  const [saved, setSaved] = useState(false);
+  const end = () => {
+    onDone();
+    onSaved?.();
+  };
+  return (
+    <Dialog title={title} onClose={end} closable={saved}>
+      {note !== undefined && <p>{note}</p>}
+      <Secret {...secret} saved={saved} onSaved={setSaved} />
+      <Button label="Done" variant="primary" disabled={!saved} onClick={end} />
     </Dialog>
   );
 }
 
-/** What is shown only once; it closes once that is confirmed as saved. */
-export function SaveOnce({ title, onDone, children, ...secret }: SaveOnceProps) {
-  const [saved, setSaved] = useState(false);
-  return (
-    <Dialog title={title} onClose={onDone} closable={saved}>
-      {children}
-      <Secret {...secret} saved={saved} onSaved={setSaved} />
-      <Button label="Done" variant="primary" disabled={!saved} onClick={onDone} />
-    </Dialog>
-  );
+interface SaveOnceProps {
+  readonly of: OneTimeSecret;
+  readonly onDone: () => void;
+}
+
+/** What is shown only once. */
+export interface OneTimeSecret extends Omit<SecretProps, "saved" | "onSaved"> {
+  readonly title: string;
+  readonly note?: string | undefined;
+  readonly onSaved?: () => void;
+}
+
+interface Deed<Made> {
+  readonly act: () => Promise<Made>;
+  /** The secret in what was made. */
+  readonly once?: ((made: Made) => OneTimeSecret | null) | undefined;
 }
 
 interface DialogProps {
@@ -150,28 +155,19 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-interface ConfirmProps extends DialogProps {
+interface ConfirmProps<Made> extends Deed<Made>, Pick<DialogProps, "title" | "children"> {
   readonly yes: string;
   readonly no: string;
   readonly danger?: boolean;
-  readonly act: () => Promise<void>;
 }
 
-interface ConfirmButtonProps
-  extends Omit<ConfirmProps, "onClose">,
-    Pick<ComponentProps<typeof Button>, "label" | "about" | "variant"> {
-  readonly onDone: () => void;
-}
+interface ConfirmButtonProps<Made>
+  extends ConfirmProps<Made>,
+    Pick<ButtonProps, "label" | "about" | "variant" | "onDone"> {}
 
-interface FormDialogProps
-  extends DialogProps,
-    Pick<ComponentProps<typeof ActionForm>, "submit" | "error" | "class" | "buttons"> {
+interface FormDialogProps<Made>
+  extends Deed<Made>,
+    Pick<DialogProps, "title">,
+    Pick<ComponentProps<typeof ActionForm>, "submit" | "error" | "class" | "buttons" | "children"> {
   readonly danger?: boolean;
-  readonly act: () => Promise<void>;
-}
-
-interface SaveOnceProps extends Omit<SecretProps, "saved" | "onSaved"> {
-  readonly title: string;
-  readonly onDone: () => void;
-  readonly children?: ComponentChildren;
 }

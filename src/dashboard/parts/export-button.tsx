@@ -3,15 +3,15 @@ import { type Cell, csvLine } from "../../units/csv.ts";
 import { count } from "../format.ts";
 import { useAction } from "../resource.ts";
 import { Button } from "./button.tsx";
-import { Problem } from "./notice.tsx";
+import { Problem } from "./page.tsx";
 
 /** Saves rows as a file of comma-separated values, under a head of the columns' names. */
-export function ExportButton<Row>({ label, file, columns, rows }: ExportButtonProps<Row>) {
+export function ExportButton<Row extends object>({ label, file, columns, rows }: ExportButtonProps<Row>) {
   const [read, setRead] = useState(0);
   const save = useAction(async () => {
     setRead(0);
-    const cells = (await rows(setRead)).map((row) => Object.values(columns).map((cell) => cell(row) ?? null));
-    const text = [Object.keys(columns), ...cells].map(csvLine).join("");
+    const cells = (await rows(setRead)).map((row) => columns.map((name) => cellOf(name, row[name])));
+    const text = [columns, ...cells].map(csvLine).join("");
     const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
     const link = Object.assign(document.createElement("a"), { href: url, download: `${file}.csv` });
     link.click();
@@ -34,13 +34,14 @@ interface ExportButtonProps<Row> {
   readonly label: string;
   /** Without its ending. */
   readonly file: string;
-  readonly columns: CsvColumns<Row>;
+  /** Names of what the file has of each row, which are its headings. */
+  readonly columns: readonly (keyof Row & string)[];
   /** `progress` receives how many there are so far. */
   readonly rows: (progress: (read: number) => void) => Promise<readonly Row[]>;
 }
 
-/** What a row has under each heading. */
-export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => Cell | undefined>>;
-
 /** All decimals that an amount has, and never an exponent. */
-export const usdCell = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, "");
+function cellOf(name: string, value: unknown): Cell {
+  if (typeof value !== "number") return value == null ? null : String(value);
+  return name.endsWith("_usd") ? value.toFixed(9).replace(/\.?0+$/, "") : value;
+}

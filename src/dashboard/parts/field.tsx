@@ -3,7 +3,7 @@ import { useEffect, useId, useState } from "preact/hooks";
 import { DAY_MS } from "../../units/clock.ts";
 import type { Action } from "../resource.ts";
 import type { ButtonVariant } from "./button.tsx";
-import { Problem } from "./notice.tsx";
+import { Problem } from "./page.tsx";
 
 interface FormProps {
   readonly onSubmit: () => unknown;
@@ -59,39 +59,34 @@ interface ActionFormProps extends Omit<FormProps, "onSubmit"> {
 }
 
 /** What is typed into a field, or chosen there: it is spread into the field. */
+export interface FieldState {
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+}
+
 export function useField<V extends string = string>(begins: V) {
   const [value, setValue] = useState<V>(begins);
   return { value, onValue: (typed: string) => setValue(typed as V) };
 }
 
 /** A labelled text input. */
-export function TextField({ label, value, onValue, hint, ...rest }: TextFieldProps) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
+export const TextField = ({ label, value, onValue, hint, ...rest }: TextFieldProps) => (
+  <Labelled label={label} hint={hint}>
+    {(names) => (
       <input
-        id={id}
+        {...names}
         value={value}
         onInput={(event) => onValue(event.currentTarget.value)}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         autocomplete="off"
         spellcheck={false}
         {...(rest as InputHTMLAttributes<HTMLInputElement>)}
       />
-      {hint !== undefined && (
-        <p id={`${id}-hint`} class="hint">
-          {hint}
-        </p>
-      )}
-    </div>
-  );
-}
+    )}
+  </Labelled>
+);
 
-interface TextFieldProps {
+interface TextFieldProps extends FieldState {
   readonly label: string;
-  readonly value: string;
-  readonly onValue: (value: string) => void;
   readonly hint?: ComponentChildren;
   readonly type?: "email" | "password" | "search" | "date";
   readonly inputMode?: "decimal" | "numeric";
@@ -99,89 +94,122 @@ interface TextFieldProps {
   readonly required?: boolean;
 }
 
-/** A labelled choice. */
-export function Choice({ label, value, onValue, options }: ChoiceProps) {
+/** What can be filled in, below its label and above its hint. */
+function Labelled({ label, hint, children }: LabelledProps) {
   const id = useId();
+  const hintId = hint === undefined ? undefined : `${id}-hint`;
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onValue(event.currentTarget.value)}>
-        {options.map(([option, shown]) => (
-          <option key={option} value={option}>
-            {shown}
-          </option>
-        ))}
-      </select>
+      {children({ id, "aria-describedby": hintId })}
+      {hint !== undefined && (
+        <p id={hintId} class="hint">
+          {hint}
+        </p>
+      )}
     </div>
   );
 }
 
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onValue: (value: string) => void;
-  /** Value and what is shown for it. */
-  readonly options: readonly (readonly [string, string])[];
+interface LabelledProps extends Pick<TextFieldProps, "label" | "hint"> {
+  readonly children: (names: { id: string; "aria-describedby"?: string | undefined }) => ComponentChildren;
 }
 
+/** A labelled choice. */
+export const Choice = ({ label, value, onValue, options, all, nameOf }: ChoiceProps) => (
+  <Labelled label={label}>
+    {(names) => (
+      <select {...names} value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+        {all !== undefined && <option value="">{all}</option>}
+        {namedOptions(options, nameOf).map(([option, name]) => (
+          <option key={option} value={option}>
+            {name}
+          </option>
+        ))}
+      </select>
+    )}
+  </Labelled>
+);
+
+interface ChoiceProps extends FieldState {
+  readonly label: string;
+  /** Values, with what is shown for each where that is not `nameOf` it, or the value itself. */
+  readonly options: readonly Option[];
+  readonly nameOf?: (option: string) => string;
+  /** What no value means; without it, there always is one. */
+  readonly all?: string;
+}
+
+type Option = string | readonly [value: string, name: string];
+
+const namedOptions = (options: readonly Option[], nameOf = (option: string) => option) =>
+  options.map((option) => (typeof option === "string" ? ([option, nameOf(option)] as const) : option));
+
 /** A choice among so many that they are searched: what is typed counts once it names one of them. */
-export function SearchChoice({ label, value, onValue, options, placeholder, onTyped }: SearchChoiceProps) {
-  const id = useId();
+export function SearchChoice({ label, value, onValue, options, all, onTyped }: SearchChoiceProps) {
   const [typed, setTyped] = useState<string | null>(null);
-  const shown = options.find(([option]) => option === value)?.[1] ?? value;
+  const named = namedOptions(options);
+  const find = (text: string) => named.find(([option, name]) => name === text || option === text);
   const type = (text: string) => {
-    const found = options.find(([option, name]) => name === text || option === text);
+    const found = find(text);
     setTyped(found === undefined && text !== "" ? text : null);
     if (found !== undefined || text === "") onValue(found?.[0] ?? "");
     else onTyped?.(text);
   };
   // Options may come after what was typed.
   useEffect(() => {
-    if (typed !== null && options.some(([option, name]) => name === typed || option === typed)) type(typed);
+    if (typed !== null && find(typed) !== undefined) type(typed);
   }, [options.length, typed]);
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="search"
-        list={`${id}-list`}
-        value={typed ?? shown}
-        placeholder={placeholder}
-        autocomplete="off"
-        spellcheck={false}
-        onInput={(event) => type(event.currentTarget.value)}
-      />
-      <datalist id={`${id}-list`}>
-        {options.map(([option, name]) => (
-          <option key={option} value={name} />
-        ))}
-      </datalist>
-    </div>
+    <Labelled label={label}>
+      {({ id }) => (
+        <>
+          <input
+            id={id}
+            type="search"
+            list={`${id}-list`}
+            value={typed ?? named.find(([option]) => option === value)?.[1] ?? value}
+            placeholder={all}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => type(event.currentTarget.value)}
+          />
+          <datalist id={`${id}-list`}>
+            {named.map(([option, name]) => (
+              <option key={option} value={name} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Labelled>
   );
 }
 
-interface SearchChoiceProps extends ChoiceProps {
-  /** What an empty field means. */
-  readonly placeholder: string;
+interface SearchChoiceProps extends Omit<ChoiceProps, "nameOf"> {
   /** Called with what names none of the options yet. */
   readonly onTyped?: (text: string) => void;
 }
 
-/** A limit as it is typed: empty means none. Undefined when it is no number. */
-export function readLimit(text: string): number | null | undefined {
+/** A filter's number as it is typed; empty while it is none. */
+export const decimal = (typed: string): string => (/^\d+(\.\d+)?$/.test(typed.trim()) ? typed.trim() : "");
+
+/** A limit as it is typed: null where it is empty. Throws what is wrong with one that is no number. */
+export function readLimit(text: string, problem = NO_AMOUNT): number | null {
   const trimmed = text.trim().replace(/^\$/, "").replaceAll(",", "");
   if (trimmed === "") return null;
   const number = Number(trimmed);
-  return Number.isFinite(number) && number >= 0 ? number : undefined;
+  if (!Number.isFinite(number) || number < 0) throw new Error(problem);
+  return number;
 }
 
-/** What is paid, credited or taken back. */
-export function readAmount(text: string): number {
-  const amount = readLimit(text);
-  if (amount === null || amount === undefined) throw new Error("The amount must be a number of dollars.");
+/** What has to be given: an amount that is paid, credited or taken back. */
+export function readAmount(text: string, problem = NO_AMOUNT): number {
+  const amount = readLimit(text, problem);
+  if (amount === null) throw new Error(problem);
   return amount;
 }
+
+const NO_AMOUNT = "The amount must be a number of dollars.";
 
 export const limitText = (limit: number | null): string => (limit === null ? "" : String(limit));
 
@@ -191,3 +219,6 @@ export const lastDay = (expiresAt: string | null): string =>
 
 export const endOfDay = (day: string): string | null =>
   day === "" ? null : new Date(Date.parse(day) + DAY_MS).toISOString();
+
+/** A note is sent only where there is one. */
+export const noted = (note: string): { note?: string } => (note.trim() === "" ? {} : { note: note.trim() });

@@ -1,25 +1,19 @@
-import { useRef } from "preact/hooks";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import { FIRST_CALLS } from "../../api/first-calls.ts";
 import { useOwner } from "../owner.ts";
 import { useList } from "../resource.ts";
-import { CopyButton } from "./copy-button.tsx";
-import { Choice, useField } from "./field.tsx";
-import { Section } from "./frame.tsx";
+import { Section } from "./page.tsx";
+import { Snippet } from "./snippet.tsx";
 
 /**
  * What to write into a program: a call of a model, or of one that answers. The key itself is never in it.
  */
 export function FirstCall({ model: named }: { readonly model?: string }) {
-  const { api, me } = useOwner();
-  const catalog = useList<EntryAnswer>(api, "v1/catalog");
-  const picked = useField<keyof typeof FIRST_CALLS>("curl");
-  const { name, write } = FIRST_CALLS[picked.value];
-  const shown = useRef<HTMLElement>(null);
+  const { me } = useOwner();
+  const catalog = useList<EntryAnswer>("v1/catalog");
   const model = named ?? callable(catalog.data ?? []);
   const refused = named === undefined && model !== FREE && me.available_usd <= 0;
-  const text = model === null ? null : write(gatewayAddress(), model);
-  if (text === null) return null;
+  if (model === null) return null;
   return (
     <Section title="Use a key" class="card">
       <p class="soft">
@@ -32,18 +26,13 @@ export function FirstCall({ model: named }: { readonly model?: string }) {
           </>
         )}
       </p>
-      <Choice
+      <Snippet
         label="Client"
-        options={Object.entries(FIRST_CALLS).map(([id, { name }]) => [id, name])}
-        {...picked}
+        what="the example"
+        by="For"
+        languages={FIRST_CALLS}
+        textOf={(write) => write(gatewayAddress(), model)}
       />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard */}
-      <section ref={shown} class="snippet mono" tabIndex={0} aria-label={`For ${name}`}>
-        {text}
-      </section>
-      <div class="row">
-        <CopyButton key={name} label={`the example for ${name}`} value={text} shown={shown} />
-      </div>
     </Section>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
-import { type DialogEnds, FormDialog } from "./dialog.tsx";
+import type { DefaultLimits, KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
+import { FormDialog, type OneTimeSecret } from "./dialog.tsx";
 import { Choice, endOfDay, lastDay, limitText, readLimit, TextField, useField } from "./field.tsx";
 
 /**
@@ -8,7 +8,7 @@ import { Choice, endOfDay, lastDay, limitText, readLimit, TextField, useField } 
  * they mean no limit.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a form.
-export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyDialogProps) {
+export function KeyDialog<Made>({ of, defaults, choices, save, once }: KeyDialogProps<Made>) {
   const name = useField(of?.name ?? "");
   const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
   const began = lastDay(of?.expires_at ?? null);
@@ -23,16 +23,14 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
   const act = async () => {
     const spec: Record<string, unknown> = { name: name.value.trim() === "" ? null : name.value.trim() };
     for (const [index, { field, label }] of LIMITS.entries()) {
-      const limit = readLimit(limits[index]!);
-      if (limit === undefined) throw new Error(`${label} must be a number of 0 or more, or empty.`);
+      const limit = readLimit(limits[index]!, `${label} must be a number of 0 or more, or empty.`);
       if (limit !== null || of !== undefined) spec[field] = limit;
     }
     if (until.value !== began) spec.expires_at = endOfDay(until.value);
     if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
     if (priceList.value !== (of?.price_list ?? "")) spec.price_list = priceList.value || null;
-    await save(spec as KeyFields);
-    onDone();
+    return save(spec as KeyFields);
   };
 
   return (
@@ -40,7 +38,7 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
       title={of === undefined ? "New key" : "Change limits"}
       submit={of === undefined ? "Create key" : "Save"}
       act={act}
-      onClose={onClose}
+      once={once}
     >
       <TextField label="Name" placeholder="my-agent" {...name} />
       <div class="columns">
@@ -69,11 +67,7 @@ export function KeyDialog({ of, defaults, choices, save, onClose, onDone }: KeyD
           : "Leave empty for the default that the field shows. Everything can be changed later."}
       </p>
       {choices.priceLists !== undefined && priceLists.length > 0 && (
-        <Choice
-          label="Price list"
-          options={[["", "that of its balance"], ...priceLists.map((one) => [one, one] as const)]}
-          {...priceList}
-        />
+        <Choice label="Price list" all="that of its balance" options={priceLists} {...priceList} />
       )}
       {choices.budgets.length > 0 && (
         <Picks
@@ -102,15 +96,27 @@ export interface KeyChoices {
   readonly priceLists?: readonly string[];
 }
 
-interface KeyDialogProps extends DialogEnds {
+interface KeyDialogProps<Made> {
   /** Undefined for a new one. */
   readonly of?: KeyAnswer;
   /** What a new one gets where nothing is entered; undefined for one that exists. */
   readonly defaults?: DefaultLimits;
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
-  readonly save: (spec: KeyFields) => Promise<unknown>;
+  readonly save: (spec: KeyFields) => Promise<Made>;
+  /** The secret of a new one. */
+  readonly once?: (made: Made) => OneTimeSecret;
 }
+
+/** A new key's plaintext. */
+export const keyOnce = (minted: MintedAnswer, note?: string): OneTimeSecret => ({
+  title: "Save the new key now",
+  label: "API key",
+  value: minted.key,
+  file: `${minted.id}.txt`,
+  explanation: "It is shown only this once.",
+  note,
+});
 
 const LIMITS = [
   { field: "daily_limit_usd", label: "Dollars per day", mode: "decimal" },

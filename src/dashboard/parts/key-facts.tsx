@@ -1,8 +1,32 @@
+import type { ComponentChildren } from "preact";
 import type { KeyAnswer } from "../../api/keys.ts";
 import { count, moment, usd } from "../format.ts";
 import { CopiedId } from "./copy-button.tsx";
-import type { Fact } from "./frame.tsx";
 import { listOf } from "./key-dialog.tsx";
+import { KeyMeters } from "./meter.tsx";
+import { type Fact, Facts } from "./page.tsx";
+
+/** What a key has spent, and its facts. */
+export const KeyCards = ({ of, facts, children }: KeyCardsProps) => (
+  <div class="grid-2">
+    <section class="card" aria-label="Use">
+      <h2>Spending</h2>
+      <KeyMeters of={of} />
+      {children}
+    </section>
+    <section class="card" aria-label="Limits">
+      <h2>Limits</h2>
+      <Facts of={facts} />
+    </section>
+  </div>
+);
+
+interface KeyCardsProps {
+  readonly of: KeyAnswer;
+  readonly facts: readonly (Fact | null)[];
+  /** Beneath what it has spent. */
+  readonly children?: ComponentChildren;
+}
 
 /** What a key may do, and by which prices it is charged. */
 export const keyFacts = (key: KeyAnswer): (Fact | null)[] => [

@@ -1,16 +1,15 @@
-import { useState } from "preact/hooks";
 import type { ReceiptAnswer, ReceiptState } from "../../api/receipts.ts";
 import { count, milliseconds, second, timeZone, usdColumn, words } from "../format.ts";
-import { type Column, TableCard } from "./table.tsx";
+import { useField } from "./field.tsx";
+import { useKeyNames } from "./key-state.tsx";
+import { type Column, sortedBy, TableCard } from "./list.tsx";
 
 /** Receipts as rows, each with the way to its page; those that are here can be ordered by a column. */
-export const ReceiptTable = ({ rows, keyNames }: ReceiptTableProps) => {
-  const [order, setOrder] = useState<Order | null>(null);
+export function ReceiptTable({ rows, keysAt }: ReceiptTableProps) {
+  const order = useField("");
   const cost = usdColumn(rows.map(({ cost_usd }) => cost_usd));
-  const by = (name: Order) => ({
-    isBy: order === name,
-    onSort: () => setOrder(order === name ? null : name),
-  });
+  const keyIds = rows.map(({ key_id }) => key_id);
+  const keyNames = useKeyNames(keysAt, keyIds);
   const columns: Column<ReceiptAnswer>[] = [
     [
       `Time (${timeZone()})`,
@@ -33,32 +32,31 @@ export const ReceiptTable = ({ rows, keyNames }: ReceiptTableProps) => {
       "Tokens",
       "end",
       (receipt) => `${count(inputOf(receipt))} → ${count(receipt.tokens.output)}`,
-      by("tokens"),
+      sortedBy(order, "tokens"),
     ],
     [
       "First token",
       "end",
       ({ first_token_ms: ms }) => (ms === null ? "—" : milliseconds(ms)),
-      by("first_token"),
+      sortedBy(order, "first_token"),
     ],
-    ["Cost", "end", ({ cost_usd }) => cost(cost_usd), by("cost")],
+    ["Cost", "end", ({ cost_usd }) => cost(cost_usd), sortedBy(order, "cost")],
   ];
-  const shown = order === null ? rows : rows.toSorted((a, b) => MEASURES[order](b) - MEASURES[order](a));
-  return <TableCard of={shown} by={({ id }) => id} columns={columns} />;
-};
+  const measure = MEASURES[order.value];
+  const shown = measure === undefined ? rows : rows.toSorted((a, b) => measure(b) - measure(a));
+  return <TableCard of={shown} columns={columns} />;
+}
 
 interface ReceiptTableProps {
   readonly rows: readonly ReceiptAnswer[];
-  /** By id; of the keys that are known. */
-  readonly keyNames: ReadonlyMap<string, string>;
+  /** Where their keys are listed; null where they are everybody's. */
+  readonly keysAt: string | null;
 }
-
-type Order = "tokens" | "first_token" | "cost";
 
 const inputOf = ({ tokens: { input, cache_read, cache_write } }: ReceiptAnswer): number =>
   input + cache_read + cache_write;
 
-const MEASURES: Record<Order, (receipt: ReceiptAnswer) => number> = {
+const MEASURES: Readonly<Record<string, (receipt: ReceiptAnswer) => number>> = {
   tokens: (receipt) => inputOf(receipt) + receipt.tokens.output,
   first_token: ({ first_token_ms }) => first_token_ms ?? 0,
   cost: ({ cost_usd }) => cost_usd,

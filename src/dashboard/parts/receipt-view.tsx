@@ -3,9 +3,9 @@ import { perMillion } from "../../units/numbers.ts";
 import { count, milliseconds, second, timeZone, usd, words } from "../format.ts";
 import { tagsText } from "../tags-text.ts";
 import { CopiedId } from "./copy-button.tsx";
-import { type Fact, Facts, Head, Section } from "./frame.tsx";
+import { type Column, Table } from "./list.tsx";
+import { type Fact, Facts, Head, Section } from "./page.tsx";
 import { StateTag } from "./receipt-table.tsx";
-import { Cells, type Column, Headings } from "./table.tsx";
 import { Why } from "./why.tsx";
 
 /** One request: its way through the hosts, its tokens, its price and its cost; `facts` are whose it is. */
@@ -70,28 +70,21 @@ function Cost({ of }: { of: ReceiptAnswer }) {
   return (
     <section class="card">
       <h2>Cost</h2>
-      <div class="scroll">
-        <table class="rows">
-          <Headings of={columns} />
-          <tbody>
-            {lines.map((line) => (
-              <tr key={`${line.model} ${line.label}`}>
-                <Cells of={line} columns={columns} />
-              </tr>
-            ))}
-          </tbody>
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={3}>
-                Charged
-              </th>
-              <td class="end" data-label="Charged">
-                <strong>{usd(of.cost_usd)}</strong>
-              </td>
-            </tr>
-          </tfoot>
-        </table>
-      </div>
+      <Table
+        of={lines}
+        by={({ model, label }) => `${model} ${label}`}
+        columns={columns}
+        foot={
+          <tr>
+            <th scope="row" colSpan={3}>
+              Charged
+            </th>
+            <td class="end" data-label="Charged">
+              <strong>{usd(of.cost_usd)}</strong>
+            </td>
+          </tr>
+        }
+      />
       <p class="hint">
         {of.held_usd > 0 && `${usd(of.held_usd)} was held while it ran. `}
         {of.write_off && `${usd(of.write_off_usd)} was written off: the host failed early. `}

@@ -1,22 +1,20 @@
 import type { OpenSession } from "../../api/sessions.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useList } from "../resource.ts";
+import { useApi, useList } from "../resource.ts";
 import { ConfirmButton } from "./dialog.tsx";
-import { Section } from "./frame.tsx";
-import { Problem } from "./notice.tsx";
-import { type Column, Table, Unseen } from "./table.tsx";
+import { actionsOf, type Column, Table } from "./list.tsx";
+import { Problem, Section } from "./page.tsx";
 
 /** Where somebody is signed in to the account, to end what they do not know. */
 export function Sessions() {
-  const { api, leave } = useOwner();
-  const sessions = useList<OpenSession>(api, "v1/auth/sessions");
+  const api = useApi();
+  const { leave } = useOwner();
+  const sessions = useList<OpenSession>("v1/auth/sessions");
   const columns: Column<OpenSession>[] = [
     ["Signed in", "", ({ signed_in_at }) => moment(signed_in_at)],
     ["Until", "", ({ expires_at }) => moment(expires_at)],
-    [
-      <Unseen key="end">End</Unseen>,
-      "",
+    actionsOf(
       ({ id, signed_in_at, current }) =>
         current ? (
           <span class="soft">this browser</span>
@@ -33,12 +31,14 @@ export function Sessions() {
             <p>The browser that signed in on {moment(signed_in_at)} is signed out. Keys keep working.</p>
           </ConfirmButton>
         ),
-    ],
+      "End",
+      "",
+    ),
   ];
   return (
     <Section title="Where you are signed in" class="card stack">
       <Problem error={sessions.error} />
-      <Table of={sessions.data ?? []} by={({ id }) => id} columns={columns} />
+      <Table of={sessions.data ?? []} columns={columns} />
       <div>
         <ConfirmButton
           label="Sign out everywhere"

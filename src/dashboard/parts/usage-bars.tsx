@@ -1,7 +1,8 @@
-import type { Period, UsageAnswer, UsageSum } from "../../api/usage.ts";
+import type { ComponentProps } from "preact";
+import type { UsageAnswer, UsageSum } from "../../api/usage.ts";
 import { count, usd, usdColumn } from "../format.ts";
-import { BarChart, MAX_SERIES } from "./bar-chart.tsx";
-import { Choice } from "./field.tsx";
+import { type Bar, BarChart, MAX_SERIES } from "./bar-chart.tsx";
+import type { FieldState } from "./field.tsx";
 
 /** Spend and requests over time, by what the stretches are split by. */
 export function UsageBars({ of, nameOf = (name) => name || "no host" }: UsageBarsProps) {
@@ -10,7 +11,7 @@ export function UsageBars({ of, nameOf = (name) => name || "no host" }: UsageBar
   return (
     <div class="grid-2">
       <Bars title="Spend" measure={costOf} format={usd} axis={usdColumn} {...bars} />
-      <Bars title="Requests" measure={requestsOf} format={shortCount} axis={counts} {...bars} />
+      <Bars title="Requests" measure={requestsOf} format={shortCount} {...bars} />
     </div>
   );
 }
@@ -22,15 +23,7 @@ interface UsageBarsProps {
 }
 
 /** What charts can be split by. */
-export const SplitChoice = (field: { value: string; onValue: (value: string) => void }) => (
-  <Choice label="By" options={SPLITS} {...field} />
-);
-
-const SPLITS = [
-  ["model", "model"],
-  ["key", "key"],
-  ["host", "host"],
-] as const;
+export const SPLITS = ["model", "key", "host"];
 
 type Stretches = Pick<UsageAnswer, "since" | "until" | "stretch_ms" | "stretches">;
 
@@ -43,11 +36,7 @@ const PERIODS = [
   ["month", "30 days"],
 ] as const;
 
-/** The end of what was summed up; days are those of UTC. */
-export const endOf = ({ until }: { readonly until: string | null }): number =>
-  until === null ? Date.now() : Date.parse(until) - 1;
-
-export const Periods = ({ value, onValue }: { value: Period; onValue: (period: Period) => void }) => (
+export const Periods = ({ value, onValue }: FieldState) => (
   <fieldset class="segments">
     <legend class="unseen">Period</legend>
     {PERIODS.map(([period, name]) => (
@@ -62,27 +51,18 @@ export const Periods = ({ value, onValue }: { value: Period; onValue: (period: P
 const costOf = ({ cost_usd }: UsageSum): number => cost_usd;
 const requestsOf = ({ requests }: UsageSum): number => requests;
 
-interface BarsProps {
-  readonly title: string;
+interface BarsProps extends Pick<ComponentProps<typeof BarChart>, "title" | "format" | "axis"> {
   readonly of: Stretches;
   readonly series: readonly string[];
   readonly measure: (sum: UsageSum) => number;
-  readonly format: (value: number) => string;
-  readonly axis: (values: readonly number[]) => (value: number) => string;
   readonly nameOf: (name: string) => string;
 }
 
-/** Every stretch of the period, those without requests too, or time would seem to jump. */
 function Bars({ of, series, measure, nameOf, ...chart }: BarsProps) {
-  const bars: { readonly label: string; readonly values: number[] }[] = [];
-  const since = Date.parse(of.since);
-  for (let start = since; start <= endOf(of); start += of.stretch_ms)
-    bars.push({ label: labelOf(start, of.stretch_ms), values: series.map(() => 0) });
   const indexes = new Map(series.map((name, index) => [name, index]));
-  for (const stretch of of.stretches) {
-    const bar = bars[(Date.parse(stretch.start) - since) / of.stretch_ms];
-    if (bar !== undefined) bar.values[indexes.get(stretch.name) ?? series.length - 1]! += measure(stretch);
-  }
+  const bars = barsOf(of, series.length, (values, stretch) => {
+    values[indexes.get(stretch.name) ?? series.length - 1]! += measure(stretch);
+  });
   return (
     <BarChart
       bars={bars}
@@ -90,6 +70,25 @@ function Bars({ of, series, measure, nameOf, ...chart }: BarsProps) {
       {...chart}
     />
   );
+}
+
+/** A bar for every stretch of the period, those without requests too, or time would seem to jump. */
+export function barsOf<Stretch extends { readonly start: string }>(
+  of: Pick<Stretches, "since" | "until" | "stretch_ms"> & { readonly stretches: readonly Stretch[] },
+  series: number,
+  add: (values: number[], stretch: Stretch) => void,
+): Bar[] {
+  const since = Date.parse(of.since);
+  // Days are those of UTC.
+  const until = of.until === null ? Date.now() : Date.parse(of.until) - 1;
+  const bars: { readonly label: string; readonly values: number[] }[] = [];
+  for (let start = since; start <= until; start += of.stretch_ms)
+    bars.push({ label: labelOf(start, of.stretch_ms), values: Array(series).fill(0) });
+  for (const stretch of of.stretches) {
+    const bar = bars[(Date.parse(stretch.start) - since) / of.stretch_ms];
+    if (bar !== undefined) add(bar.values, stretch);
+  }
+  return bars;
 }
 
 /**
@@ -110,9 +109,7 @@ export function mainNames({ stretches }: Pick<Stretches, "stretches">): string[]
 
 const OTHERS = "all others";
 
-const counts = () => shortCount;
-
-export const labelOf = (start: number, stretchMs: number): string =>
+const labelOf = (start: number, stretchMs: number): string =>
   stretchMs < 86_400_000
     ? new Date(start).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false })
     : new Date(start).toLocaleDateString("en", { month: "short", day: "numeric", timeZone: "UTC" });

@@ -1,24 +1,23 @@
-import { useState } from "preact/hooks";
-import type { Period, UsageAnswer } from "../../api/usage.ts";
+import type { UsageAnswer } from "../../api/usage.ts";
 import { milliseconds } from "../format.ts";
-import { useOwner } from "../owner.ts";
 import { useGet, useLive } from "../resource.ts";
-import { type CsvColumns, ExportButton, usdCell } from "./export-button.tsx";
-import { useField } from "./field.tsx";
+import { ExportButton } from "./export-button.tsx";
+import { Choice, useField } from "./field.tsx";
 import { useKeyNames } from "./key-state.tsx";
-import { Loaded } from "./notice.tsx";
-import { mainNames, Periods, SplitChoice, UsageBars } from "./usage-bars.tsx";
+import { Loaded } from "./page.tsx";
+import { mainNames, Periods, SPLITS, UsageBars } from "./usage-bars.tsx";
 
 /** Spend, requests and first-token times of the balance or of one key. */
 export function UsageCharts({ keyId }: { keyId?: string }) {
-  const { api } = useOwner();
-  const [period, setPeriod] = useState<Period>("week");
+  const period = useField("week");
   const split = useField<string>("model");
-  const of = keyId === undefined ? "" : `&key_id=${keyId}`;
-  const usage = useGet<UsageAnswer>(api, `v1/usage?period=${period}&by=${split.value}${of}`);
+  const usage = useGet<UsageAnswer>("v1/usage", {
+    period: period.value,
+    by: split.value,
+    key_id: keyId ?? "",
+  });
   const shown = usage.data === null ? [] : mainNames(usage.data);
   const names = useKeyNames(
-    api,
     "v1/keys",
     shown.filter((name) => split.value === "key" && name.startsWith("key_")),
   );
@@ -27,7 +26,7 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
     <section class="card charts" aria-labelledby="usage">
       <div class="head">
         <h2 id="usage">Usage</h2>
-        <Periods value={period} onValue={setPeriod} />
+        <Periods {...period} />
       </div>
       <Loaded of={usage}>
         {(data) =>
@@ -38,13 +37,13 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
             </p>
           ) : (
             <>
-              <SplitChoice {...split} />
+              <Choice label="By" options={SPLITS} {...split} />
               <UsageBars of={data} nameOf={(name) => names.get(name) ?? (name || "no host")} />
               <FirstTokens of={data} />
               <div class="row">
                 <ExportButton
                   label="usage"
-                  file={`usage-${period}-${data.since.slice(0, 10)}`}
+                  file={`usage-${period.value}-${data.since.slice(0, 10)}`}
                   columns={COLUMNS}
                   rows={async () => data.stretches}
                 />
@@ -58,15 +57,7 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
   );
 }
 
-const COLUMNS: CsvColumns<UsageAnswer["stretches"][number]> = {
-  start: (of) => of.start,
-  name: (of) => of.name,
-  requests: (of) => of.requests,
-  failed: (of) => of.failed,
-  input_tokens: (of) => of.input_tokens,
-  output_tokens: (of) => of.output_tokens,
-  cost_usd: (of) => usdCell(of.cost_usd),
-};
+const COLUMNS = ["start", "name", "requests", "failed", "input_tokens", "output_tokens", "cost_usd"] as const;
 
 /**
  * By model and host, the slowest on top: the bar is the median, the thin rest up to what 19 of 20 stay

@@ -2,11 +2,10 @@ import type { List } from "../../api/answers.ts";
 import type { WaitingClaim } from "../../api/claims.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { useAction, useResource } from "../resource.ts";
+import { useAction, useApi, useResource } from "../resource.ts";
 import { Button } from "./button.tsx";
 import { ConfirmButton } from "./dialog.tsx";
-import { Section } from "./frame.tsx";
-import { Problem } from "./notice.tsx";
+import { Problem, Section } from "./page.tsx";
 
 /** Balances that somebody claimed for this account's address, with what tells one's own from a stranger's. */
 export function WaitingClaims() {
@@ -16,8 +15,9 @@ export function WaitingClaims() {
 }
 
 function Review() {
-  const { api, me, refresh } = useOwner();
-  const claims = useResource(() => api.get<List<WaitingClaim>>("v1/me/claims"), [api, me]);
+  const api = useApi();
+  const { me, refresh } = useOwner();
+  const claims = useResource(() => api.get<List<WaitingClaim>>("v1/me/claims"), [me]);
   const confirm = useAction(async (id: string) => {
     await api.post(`v1/me/claims/${id}`);
     refresh();

@@ -1,7 +1,7 @@
 import type { ReceiptAnswer, ReceiptState } from "../../api/receipts.ts";
 import { ERRORS } from "../../units/errors/codes.ts";
 import { words } from "../format.ts";
-import { Note } from "./notice.tsx";
+import { Note } from "./page.tsx";
 
 /** Why a request did not end as others do, and what to do about it; nothing for one that succeeded. */
 export function Why({ of: { state, error_code, attempts } }: { of: ReceiptAnswer }) {

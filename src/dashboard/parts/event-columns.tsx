@@ -1,26 +1,17 @@
 import type { EventAnswer } from "../../api/events.ts";
 import { second } from "../format.ts";
-import { type Column, TableCard } from "./table.tsx";
+import type { Column } from "./list.tsx";
 
 /** What happened, and where it was sent. */
-export const EventTable = <Row extends EventAnswer>({ of, columns = [] }: EventTableProps<Row>) => (
-  <TableCard
-    of={of}
-    by={({ id }) => id}
-    columns={[
-      ["Time", "when", ({ created_at }) => second(created_at)],
-      ["Event", "", ({ type }) => <span class="mono">{type}</span>],
-      ...columns,
-      ["About", "small changed", ({ data }) => factsOf(data)],
-      ["Delivered", "", ({ deliveries }) => deliveriesText(deliveries)],
-    ]}
-  />
-);
-
-interface EventTableProps<Row> {
-  readonly of: readonly Row[];
-  readonly columns?: readonly Column<Row>[];
-}
+export const eventColumns = <Row extends EventAnswer>(
+  ...more: readonly Column<Row>[]
+): readonly Column<Row>[] => [
+  ["Time", "when", ({ created_at }) => second(created_at)],
+  ["Event", "", ({ type }) => <span class="mono">{type}</span>],
+  ...more,
+  ["About", "small changed", ({ data }) => factsOf(data)],
+  ["Delivered", "", ({ deliveries }) => deliveriesText(deliveries)],
+];
 
 /** Without what the row shows by itself. */
 const factsOf = (data: EventAnswer["data"]): string =>

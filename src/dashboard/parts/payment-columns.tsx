@@ -1,13 +1,16 @@
 import type { ComponentChildren } from "preact";
 import type { PaymentAnswer } from "../../api/payments.ts";
 import { moment, usdColumn, words } from "../format.ts";
-import { type Column, TableCard } from "./table.tsx";
+import type { Column } from "./list.tsx";
 
 type Listed = Pick<PaymentAnswer, "id" | "rail" | "state" | "amount_usd" | "created_at" | "payer" | "reason">;
 
-/** Payments, newest first. */
-export function PaymentTable<P extends Listed>({ of, href, about, columns = [] }: PaymentTableProps<P>) {
-  const usd = usdColumn(of.map(({ amount_usd }) => amount_usd));
+/** What a payment has in its row; `about` is beneath its time. */
+export function paymentColumns<P extends Listed>(
+  rows: readonly P[],
+  { href, about }: PaymentLinks<P>,
+): readonly Column<P>[] {
+  const usd = usdColumn(rows.map(({ amount_usd }) => amount_usd));
   const time = ({ id, created_at }: P) =>
     href === undefined ? moment(created_at) : <a href={href(id)}>{moment(created_at)}</a>;
   const paid = (payment: P) => (
@@ -20,26 +23,16 @@ export function PaymentTable<P extends Listed>({ of, href, about, columns = [] }
       {about?.(payment)}
     </>
   );
-  return (
-    <TableCard
-      of={of}
-      by={({ id }) => id}
-      columns={[
-        ["Payment", "", paid],
-        ["State", "state", (payment) => <PaymentState of={payment} />],
-        ["Amount", "end", ({ amount_usd }) => usd(amount_usd)],
-        ...columns,
-      ]}
-    />
-  );
+  return [
+    ["Payment", "", paid],
+    ["State", "state", (payment) => <PaymentState of={payment} />],
+    ["Amount", "end", ({ amount_usd }) => usd(amount_usd)],
+  ];
 }
 
-interface PaymentTableProps<P extends Listed> {
-  readonly of: readonly P[];
+interface PaymentLinks<P> {
   readonly href?: (id: string) => string;
-  /** Beneath its time. */
   readonly about?: (payment: P) => ComponentChildren;
-  readonly columns?: readonly Column<P>[];
 }
 
 /** An address by its ends, as wallets show them. */
