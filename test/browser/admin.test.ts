@@ -2,17 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
 import { status } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
-import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
+import { browserMissing, endVisits, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("the operator", () => {
   let gateway: OpenGateway;
   let busy: FakeHost;
-  let browser: Browser;
   let operator: Visitor;
   let customer: Made;
   let target: string;
@@ -32,17 +30,22 @@ models:
 price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*", factor: 2 }] }
 `);
     customer = await gateway.key(0);
-    browser = await launch();
-    operator = await Visitor.arrive(browser, gateway.url);
+    operator = await Visitor.arrive(gateway.url);
   });
   afterAll(async () => {
-    await endVisits(browser);
+    await endVisits();
     await gateway?.close();
     await busy?.close();
     rmSync(target, { recursive: true, force: true });
   });
 
   const chat = (model: string) => gateway.chat(customer.key, { model });
+
+  async function find(text: string): Promise<void> {
+    await operator.link("Balances").click();
+    await operator.field("Find").fill(text);
+    await operator.button("Open").click();
+  }
 
   test("is shown nothing without the admin token", async () => {
     await operator.goto("/admin");
@@ -55,18 +58,15 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   });
 
   test("is reached by a customer without credit, where the configuration says how", async () => {
-    const visitor = await Visitor.arrive(browser, gateway.url);
+    const visitor = await Visitor.arrive(gateway.url);
     await visitor.recover(customer.recovery_secret);
     await visitor.link("Credit").click();
     const link = visitor.link("the operator of this gateway");
     expect(await link.getAttribute("href")).toBe("mailto:ops@example.com");
-    expect(visitor.complaints).toEqual([]);
   });
 
   test("finds a balance by a key's id, and credits it once", async () => {
-    await operator.link("Balances").click();
-    await operator.field("Find").fill(customer.id);
-    await operator.button("Open").click();
+    await find(customer.id);
     await operator.link(customer.balance_id).click();
     await operator.button("Add credit").click();
     await operator.field("Amount in dollars").fill("12.5");
@@ -129,9 +129,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
 
   test("finds the receipt that a customer reports, and the way from it to the customer's other requests", async () => {
     const answer = await gateway.chat(customer.key, { model: "sim/echo" });
-    await operator.link("Balances").click();
-    await operator.field("Find").fill(answer.headers.get("x-gateway-receipt")!);
-    await operator.button("Open").click();
+    await find(answer.headers.get("x-gateway-receipt")!);
     await operator.heading("Attempts").waitFor();
     await operator.link(customer.balance_id).click();
     await operator.heading("Requests").waitFor();
@@ -139,9 +137,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   });
 
   test("finds whose key it is that somebody found", async () => {
-    await operator.link("Balances").click();
-    await operator.field("Find").fill(customer.key);
-    await operator.button("Open").click();
+    await find(customer.key);
     // The list of balances, which is left, has the same link.
     await operator.page.waitForURL((url) => url.hash.endsWith(`#/keys/${customer.id}`));
     await operator.link(customer.balance_id).waitFor();
@@ -149,9 +145,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   });
 
   test("learns that nobody has signed in with an address", async () => {
-    await operator.link("Balances").click();
-    await operator.field("Find").fill("nobody@example.com");
-    await operator.button("Open").click();
+    await find("nobody@example.com");
     await operator.page.getByText("No account with a balance has this").waitFor();
     await operator.field("Find").fill(customer.balance_id);
     await operator.button("Open").click();
@@ -160,7 +154,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
 
   test("tells a suspended owner since when, by whom, why, and what now", async () => {
     await gateway.admin(`/admin/accounts/${customer.balance_id}/suspend`, { reason: "acceptable_use" });
-    const visitor = await Visitor.arrive(browser, gateway.url);
+    const visitor = await Visitor.arrive(gateway.url);
     await visitor.recover(customer.recovery_secret);
     const note = visitor.page.getByText(/^This balance is suspended since \w+ \d+, /);
     await note.waitFor();
@@ -304,9 +298,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
       [balance_id, "none"],
       [own, "made by the account's first sign-in"],
     ] as const) {
-      await operator.link("Balances").click();
-      await operator.field("Find").fill(id);
-      await operator.button("Open").click();
+      await find(id);
       await operator.button("Detach").click();
       await operator.button("Detach now").click();
       await operator.page
@@ -341,10 +333,8 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   test("who may only read has no button for what they may not do, and sees who changed what", async () => {
     const json = { name: "rita", role: "read" };
     const { token } = (await gateway.admin("/admin/operators", json)).json;
-    const reader = await Visitor.arrive(browser, gateway.url);
-    await reader.goto("/admin");
-    await reader.field("Admin token").fill(token);
-    await reader.button("Open").click();
+    const reader = await Visitor.arrive(gateway.url);
+    await reader.operate(token);
     await reader.page.getByText("rita, read").waitFor();
     await reader.goto(`/admin#/balances/${customer.balance_id}`);
     await reader.page.getByText("Held by open requests").waitFor();
@@ -354,15 +344,12 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await reader.goto("/admin#/changes?action=operator.added");
     await reader.page.getByText("operator added").last().waitFor();
     await reader.page.locator("td").getByText("rita", { exact: true }).waitFor();
-    expect(reader.complaints).toEqual([]);
   });
 
   test("adds an operator, whose token is shown once, replaces it, and removes the operator", async () => {
     const enter = async (token: string) => {
-      const eve = await Visitor.arrive(browser, gateway.url);
-      await eve.goto("/admin");
-      await eve.field("Admin token").fill(token);
-      await eve.button("Open").click();
+      const eve = await Visitor.arrive(gateway.url);
+      await eve.operate(token);
       return eve;
     };
     const refused = async (token: string) => {
@@ -395,7 +382,6 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     await eve.page.locator("tr", { hasText: "eve" }).getByText("you", { exact: true }).waitFor();
     expect(await eve.button("Remove eve").count()).toBe(0);
     expect(await eve.button("Remove admin").count()).toBe(0);
-    expect(eve.complaints).toEqual([]);
 
     await operator.button("New token for eve").click();
     await operator.button("Replace the token").click();
@@ -417,7 +403,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
       gateway.send("PATCH", `/v1/keys/${id}`, { bearer: recovery_secret, json: { name } });
     for (let n = 1; n <= 30; n++) await rename(`name-${n}`);
     await operator.goto(`/admin#/balances/${balance_id}`);
-    const owner = await Visitor.arrive(browser, gateway.url);
+    const owner = await Visitor.arrive(gateway.url);
     await owner.recover(recovery_secret);
     await owner.link("Account").click();
     for (const { page } of [operator, owner]) {
@@ -430,13 +416,11 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
       await changes.getByText("name-1 → name-2", { exact: true }).waitFor();
       expect(await changes.getByText("name-1 → name-2", { exact: true }).count()).toBe(1);
     }
-    expect(owner.complaints).toEqual([]);
   });
 
   test("leaves no token behind", async () => {
     await operator.button("Sign out").click();
     await operator.field("Admin token").waitFor();
     expect(await operator.page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
-    expect(operator.complaints).toEqual([]);
   });
 });

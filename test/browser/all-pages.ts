@@ -2,15 +2,17 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { open } from "../gateway/open.ts";
-import { ADMIN } from "../process/gateway.ts";
-import { launch, Visitor } from "./browser.ts";
+import { Visitor } from "./browser.ts";
 import { openLargeWorld } from "./large-world.ts";
 import { PicturedWorld } from "./pictured-world.ts";
 
 /**
  * Every page of an empty gateway, of one with a week behind it, or with 225 models, 1,000 keys and 100,000 receipts: how
  * long each takes until it shows its data and until a list shows its next page, how much of that the page and this
- * process (the gateway, and what steers the browser) spend CPU, what is wider than the window, and pictures of them: `bun run test/browser/all-pages.ts <folder> [empty | small | large] [width…]`.
+ * process (the gateway, and what steers the browser) spend CPU, what is wider than the window, and pictures of them, some
+ * with a dialog or an answer: `bun run test/browser/all-pages.ts <folder> [empty | small | large] [width…]`.
+ * docs/dashboard.png, docs/playground.png and docs/usage.png are the tops of `overview`, `playground` and `admin-usage`
+ * at 1280 pixels, small and light.
  */
 const [FOLDER = join(tmpdir(), "all-pages"), size = "large", ...widths] = process.argv.slice(2);
 const WIDTHS = widths.length === 0 ? [320, 768, 1280] : widths.map(Number);
@@ -23,14 +25,21 @@ const listOf = async (path: string) =>
 const [receipt] = await listOf("/v1/receipts?limit=1");
 const [key] = await listOf("/v1/keys?limit=1");
 const [model] = await listOf("/v1/catalog");
-const browser = await launch();
 
-type Page = readonly [name: string, path: string, next?: RegExp];
+/** `next` is the button that shows more; `act` is done before the picture is taken. */
+type Page = readonly [
+  name: string,
+  path: string,
+  next?: RegExp | null,
+  act?: (visitor: Visitor) => Promise<unknown>,
+];
 const receiptPage: Page = ["receipt", `/dashboard#/receipts/${receipt?.id}`];
 const PAGES: readonly Page[] = [
   ["overview", "/dashboard#/"],
   ["keys", "/dashboard#/keys", /^Show more/],
   ["key", `/dashboard#/keys/${key.id}`],
+  ["key-limits", `/dashboard#/keys/${key.id}`, null, press("Change limits")],
+  ["key-rotate", `/dashboard#/keys/${key.id}`, null, press("Rotate")],
   ["budgets", "/dashboard#/budgets"],
   ["receipts", "/dashboard#/receipts", /^Show older/],
   ...(receipt === undefined ? [] : [receiptPage]),
@@ -38,7 +47,7 @@ const PAGES: readonly Page[] = [
   ["models", "/dashboard#/models", /^Show more/],
   ["model", `/dashboard#/models/${encodeURIComponent(model.id)}`],
   ["webhooks", "/dashboard#/webhooks"],
-  ["playground", "/dashboard#/playground"],
+  ["playground", "/dashboard#/playground", null, question],
   ["account", "/dashboard#/account"],
   ["admin-overview", "/admin#/"],
   ["admin-requests", "/admin#/requests", /^Show older/],
@@ -53,10 +62,18 @@ const PAGES: readonly Page[] = [
   ["admin-changes", "/admin#/changes"],
   ["admin-events", "/admin#/events"],
   ["admin-operators", "/admin#/operators"],
+  ["admin-add-operator", "/admin#/operators", null, press("Add operator")],
   ["public-models", "/models"],
   ["public-model", `/models/${model.id}`],
   ["status", "/status"],
   ["errors", "/docs/errors"],
+];
+
+/** Before anybody has entered. */
+const DOORS: readonly Page[] = [
+  ["welcome", "/dashboard"],
+  ["save-secrets", "/dashboard", null, press("Create my key")],
+  ["admin-door", "/admin"],
 ];
 
 // The first visitor of a checkout waits for the bundle, which packages hold ready.
@@ -64,19 +81,16 @@ await (await fetch(`${gateway.url}/dashboard`)).text();
 
 for (const width of WIDTHS) {
   for (const colorScheme of ["light", "dark"] as const) {
-    const visitor = await Visitor.arrive(browser, gateway.url, { width, colorScheme });
-    await visitor.page.addInitScript(
-      ([recovery, admin]) => {
-        if (location.protocol === "about:") return;
-        sessionStorage.setItem("gateway-recovery", recovery!);
-        sessionStorage.setItem("gateway-admin", admin!);
-      },
-      [owner.recovery_secret, ADMIN],
-    );
-    for (const [name, path, next] of PAGES)
-      await show(visitor, `${name}-${width}-${colorScheme}`, path, next);
-    for (const complaint of visitor.complaints) console.log(complaint);
-    await visitor.context.close();
+    for (const [pages, secret] of [
+      [DOORS, null],
+      [PAGES, owner.recovery_secret],
+    ] as const) {
+      const visitor = await Visitor.arrive(gateway.url, { width, colorScheme });
+      if (secret !== null) await visitor.enter(secret);
+      for (const page of pages) await show(visitor, `${width}-${colorScheme}`, page);
+      for (const complaint of visitor.complaints) console.log(complaint);
+      await visitor.context.close();
+    }
   }
 }
 process.exit(0);
@@ -93,7 +107,23 @@ async function openWorld() {
   return world;
 }
 
-async function show({ page }: Visitor, name: string, path: string, next?: RegExp): Promise<void> {
+/** Opens a dialog, or leads on. */
+function press(name: string) {
+  return (visitor: Visitor) => visitor.button(name).click();
+}
+
+/** A question of somebody who has just pasted the key. */
+async function question(visitor: Visitor): Promise<void> {
+  await visitor.field("API key").fill(owner.key);
+  await visitor.button("Use it").click();
+  await visitor.field("Message").fill("When is the tide highest, and how do I estimate its height?");
+  await visitor.page.keyboard.press("Enter");
+  await visitor.link("Receipt of this answer").or(visitor.page.getByRole("alert")).first().waitFor();
+}
+
+async function show(visitor: Visitor, appearance: string, [what, path, next, act]: Page): Promise<void> {
+  const { page } = visitor;
+  const name = `${what}-${appearance}`;
   await page.goto("about:blank");
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -106,12 +136,13 @@ async function show({ page }: Visitor, name: string, path: string, next?: RegExp
   const { metrics } = await session.send("Performance.getMetrics");
   const tasks = 1_000 * metrics.find(({ name }) => name === "TaskDuration")!.value;
   await session.detach();
+  await act?.(visitor);
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   const size = page.viewportSize()!;
   await page.setViewportSize({ ...size, height: Math.min(Math.max(height, 600), MAX_HEIGHT) });
   await page.screenshot({ path: join(FOLDER, `${name}.png`) });
   await page.setViewportSize(size);
-  const more = next === undefined ? null : await nextMs({ page }, next);
+  const more = next == null ? null : await nextMs({ page }, next);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   console.log(
     `${name.padEnd(32)} shown ${shown.toFixed(0).padStart(5)} ms (CPU: page ${tasks.toFixed(0)}, gateway ${((user + system) / 1_000).toFixed(0)}), ${String(height).padStart(6)} px${more === null ? "" : `, next ${more.toFixed(0)} ms`}${wide ? ", wider than the window" : ""}`,

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { atEnd } from "../at-end.ts";
+import { ADMIN } from "../process/gateway.ts";
 
 /** The first is Chromium without a window: half the work, for the same pages. */
 const PATHS = [
@@ -39,10 +40,14 @@ export function launch(): Promise<Browser> {
 
 let launching: Promise<Browser> | null = null;
 
-/** Closes whatever a file's visitors have open. */
-export async function endVisits(browser: Browser | undefined): Promise<void> {
-  for (const context of browser?.contexts() ?? []) await context.close();
+/** Closes whatever visitors have open; throws if a page has complained that no test has expected to. */
+export async function endVisits(): Promise<void> {
+  const complaints = visitors.splice(0).flatMap((visitor) => visitor.complaints);
+  for (const context of (await launching)?.contexts() ?? []) await context.close();
+  if (complaints.length > 0) throw new Error(complaints.join("\n"));
 }
+
+const visitors: Visitor[] = [];
 
 async function launched(): Promise<Browser> {
   if (executable === null) {
@@ -86,8 +91,8 @@ export class Visitor {
     page.on("dialog", (dialog) => void dialog.accept());
   }
 
-  static async arrive(browser: Browser, home: string, appearance: Appearance = {}): Promise<Visitor> {
-    const context = await browser.newContext({
+  static async arrive(home: string, appearance: Appearance = {}): Promise<Visitor> {
+    const context = await (await launch()).newContext({
       viewport: { width: appearance.width ?? 1280, height: appearance.height ?? 800 },
       colorScheme: appearance.colorScheme ?? "light",
       reducedMotion: "reduce",
@@ -95,11 +100,32 @@ export class Visitor {
       timezoneId: "UTC",
     });
     context.setDefaultTimeout(STEP_MS);
-    return new Visitor(context, await context.newPage(), home);
+    const visitor = new Visitor(context, await context.newPage(), home);
+    visitors.push(visitor);
+    return visitor;
   }
 
   goto(path: string): Promise<unknown> {
     return this.page.goto(this.home + path);
+  }
+
+  /** Pages that are loaded from now on find somebody signed in, as a reload would: the owner, and the operator. */
+  enter(recoverySecret: string): Promise<unknown> {
+    return this.page.addInitScript(
+      ([recovery, admin]) => {
+        if (location.protocol === "about:") return;
+        sessionStorage.setItem("gateway-recovery", recovery!);
+        sessionStorage.setItem("gateway-admin", admin!);
+      },
+      [recoverySecret, ADMIN],
+    );
+  }
+
+  /** By the operator's door. */
+  async operate(token: string = ADMIN): Promise<void> {
+    await this.goto("/admin");
+    await this.field("Admin token").fill(token);
+    await this.button("Open").click();
   }
 
   /** By a recovery link, which asks before it opens anything. */

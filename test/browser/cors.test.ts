@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { browserMissing, endVisits, launch } from "./browser.ts";
 
 describe.skipIf(browserMissing)("a page of another origin", () => {
   let gateway: OpenGateway;
   let elsewhere: Bun.Server<unknown>;
-  let browser: Browser;
   let page: Page;
   let owner: Made;
 
@@ -19,12 +18,11 @@ describe.skipIf(browserMissing)("a page of another origin", () => {
       port: 0,
       fetch: () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }),
     });
-    browser = await launch();
-    page = await browser.newPage();
+    page = await (await launch()).newPage();
     await page.goto(elsewhere.url.href);
   });
   afterAll(async () => {
-    await endVisits(browser);
+    await endVisits();
     await elsewhere?.stop(true);
     await gateway?.close();
   });

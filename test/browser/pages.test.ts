@@ -1,15 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
 import { FakeStripe } from "../fakes/stripe.ts";
 import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { violations } from "./accessibility.ts";
-import { type Appearance, browserMissing, endVisits, launch, Visitor } from "./browser.ts";
+import { type Appearance, browserMissing, endVisits, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("every page", () => {
   let gateway: OpenGateway;
-  let browser: Browser;
   let owner: Made;
   let stripe: FakeStripe;
   let receipt = "";
@@ -20,7 +18,6 @@ describe.skipIf(browserMissing)("every page", () => {
     gateway = await open(`catalog: public
 payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: "${stripe.url}" } }
 `);
-    browser = await launch();
     owner = await gateway.key(30, { name: "a-key-with-quite-a-long-name-that-has-to-fit-somewhere" });
     const asOwner = { bearer: owner.recovery_secret };
     await gateway.send("POST", "/v1/me/saved", { ...asOwner, json: { key: owner.key } });
@@ -43,7 +40,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       json: { url: `https://hooks.example.com/${"a".repeat(60)}`, events: ["claim.undone"] },
     });
   });
-  afterEach(() => endVisits(browser));
+  afterEach(() => endVisits());
   afterAll(async () => {
     await gateway?.close();
     await stripe?.close();
@@ -85,14 +82,8 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
 
   /** Signed in to both applications, as a reload would find them. */
   async function insider(appearance: Appearance = {}): Promise<Visitor> {
-    const visitor = await Visitor.arrive(browser, gateway.url, appearance);
-    await visitor.page.addInitScript(
-      ([recovery, admin]) => {
-        sessionStorage.setItem("gateway-recovery", recovery!);
-        sessionStorage.setItem("gateway-admin", admin!);
-      },
-      [owner.recovery_secret, ADMIN],
-    );
+    const visitor = await Visitor.arrive(gateway.url, appearance);
+    await visitor.enter(owner.recovery_secret);
     return visitor;
   }
 
@@ -104,7 +95,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   }
 
   test(
-    "at 320, 375, 768, 1024 and 1280 pixels, light and dark: nothing is wider than the window, every value of every table is to be seen and named, and no word is broken; one heading, one main landmark, a menu that shows where it is; all that can be pressed or filled in has a name; axe-core has no serious complaint",
+    "at 320, 375, 768, 1024 and 1280 pixels, light and dark: nothing is wider than the window, every value of every table is to be seen and named, and no word is broken; one heading, one main landmark, a menu that shows where it is; axe-core has no serious complaint, such as about a button without a name",
     async () => {
       const visitor = await insider();
       const { page } = visitor;
@@ -115,7 +106,6 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
           1,
           1,
         ]);
-        expect([path, await page.evaluate(nameless)]).toEqual([path, []]);
         for (const { width, colorScheme, judged } of APPEARANCES) {
           await page.setViewportSize({ width, height: 800 });
           await page.emulateMedia({ colorScheme });
@@ -127,7 +117,6 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
           if (judged) expect([...seen, await violations(page)]).toEqual([...seen, []]);
         }
       }
-      expect(visitor.complaints).toEqual([]);
     },
     LONG_MS,
   );
@@ -135,7 +124,7 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
   test(
     "the doors, dialogs and an answer have nothing that axe-core calls serious, nor is any text faint in the dark",
     async () => {
-      const visitor = await Visitor.arrive(browser, gateway.url, { width: 375 });
+      const visitor = await Visitor.arrive(gateway.url, { width: 375 });
       const { page } = visitor;
       const judge = async (what: string) => {
         expect([what, await page.evaluate(tooWide), await violations(page)]).toEqual([what, [], []]);
@@ -191,7 +180,6 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
         await judge(String(name));
         await page.keyboard.press("Escape");
       }
-      expect(visitor.complaints).toEqual([]);
     },
     LONG_MS,
   );
@@ -233,7 +221,6 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
       expect(await page.locator(":focus").textContent()).toBe("New key");
-      expect(visitor.complaints).toEqual([]);
     },
     LONG_MS,
   );
@@ -262,13 +249,12 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
           await beginsAtTop(name);
         }
       }
-      expect(visitor.complaints).toEqual([]);
     },
     LONG_MS,
   );
 
   test("a new key is made and saved with the keyboard alone", async () => {
-    const visitor = await Visitor.arrive(browser, gateway.url);
+    const visitor = await Visitor.arrive(gateway.url);
     const { page } = visitor;
     await visitor.goto("/dashboard");
     await visitor.button("Create my key").waitFor();
@@ -306,7 +292,6 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     await page.keyboard.type("by keyboard");
     await page.keyboard.press("Enter");
     await visitor.link("Receipt of this answer").waitFor();
-    expect(visitor.complaints).toEqual([]);
   });
 });
 
@@ -417,12 +402,3 @@ const isLocationShown = (): boolean => {
   const rect = document.querySelector("nav [aria-current]")?.getBoundingClientRect();
   return rect !== undefined && rect.left >= 0 && rect.right <= innerWidth;
 };
-
-/** Run in the page. */
-const nameless = (): string[] =>
-  [...document.querySelectorAll("button, a[href], input, select, textarea")]
-    .filter((element) => {
-      const labels = (element as HTMLInputElement).labels ?? [];
-      return !element.textContent?.trim() && !element.getAttribute("aria-label") && labels.length === 0;
-    })
-    .map((element) => element.outerHTML);

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Route } from "playwright-core";
+import type { Route } from "playwright-core";
 import { type OpenGateway, open } from "../gateway/open.ts";
-import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
+import { browserMissing, endVisits, Visitor } from "./browser.ts";
 
 /** One person's way through the dashboard, on a real gateway with its simulated host, in a real browser. */
 describe.skipIf(browserMissing)("without an account", () => {
   let gateway: OpenGateway;
-  let browser: Browser;
   let visitor: Visitor;
   let key = "";
   let replacement = "";
@@ -14,11 +13,10 @@ describe.skipIf(browserMissing)("without an account", () => {
 
   beforeAll(async () => {
     gateway = await open("");
-    browser = await launch();
-    visitor = await Visitor.arrive(browser, gateway.url);
+    visitor = await Visitor.arrive(gateway.url);
   });
   afterAll(async () => {
-    await endVisits(browser);
+    await endVisits();
     await gateway?.close();
   });
 
@@ -124,7 +122,6 @@ describe.skipIf(browserMissing)("without an account", () => {
     await visitor.link("Overview").click();
     const usage = await visitor.saved("Export CSV of usage", /^usage-week-.*\.csv$/);
     expect(usage).toMatch(/^start,name,requests,.*\n\d{4}-.*Z,sim\/echo,2,0,\d+,\d+,0\n$/);
-    expect(visitor.complaints).toEqual([]);
   });
 
   test("of many models fifty are shown at first, and a search finds any", async () => {
@@ -206,7 +203,7 @@ describe.skipIf(browserMissing)("without an account", () => {
   });
 
   test("the recovery link opens the balance on another machine, leaves the address bar, and replaces a key at once", async () => {
-    const elsewhere = await Visitor.arrive(browser, gateway.url);
+    const elsewhere = await Visitor.arrive(gateway.url);
     await elsewhere.goto(recoveryLink.slice(gateway.url.length));
     await elsewhere.button("Open this balance").click();
     await elsewhere.heading("Overview").waitFor();
@@ -232,10 +229,5 @@ describe.skipIf(browserMissing)("without an account", () => {
     await elsewhere.page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
     await elsewhere.page.getByText("The old key has stopped working.").waitFor();
     expect((await chat(fresh)).status).toBe(401);
-    expect(elsewhere.complaints).toEqual([]);
-  });
-
-  test("no script failed, no policy was broken, no request left the gateway", () => {
-    expect(visitor.complaints).toEqual([]);
   });
 });

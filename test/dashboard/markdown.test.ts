@@ -187,28 +187,14 @@ const hostileIn = (text: string): Element[] =>
     );
   });
 
+const PLAIN = "p h3 h4 ul li blockquote hr br strong em del code span table thead tbody tr".split(" ");
+
 const ALLOWED: Readonly<Record<string, readonly string[] | undefined>> = {
+  ...Object.fromEntries(PLAIN.map((type) => [type, []])),
   div: ["class"],
-  p: [],
-  h3: [],
-  h4: [],
-  ul: [],
   ol: ["start"],
-  li: [],
-  blockquote: [],
-  hr: [],
-  br: [],
-  strong: [],
-  em: [],
-  del: [],
-  code: [],
-  span: [],
   a: ["href", "title", "target", "rel"],
   section: ["class", "tabIndex", "aria-label"],
-  table: [],
-  thead: [],
-  tbody: [],
-  tr: [],
   th: ["scope", "class"],
   td: ["class"],
   figure: ["class"],
