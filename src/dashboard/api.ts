@@ -25,7 +25,7 @@ export class Api {
 
   /** The same, with more headers. */
   having(more: Readonly<Record<string, string>>): Api {
-    return new Api(this.credential, this.balance, this.onEnded, more);
+    return new Api(this.credential, this.balance, this.onEnded, { ...this.more, ...more });
   }
 
   /** The same credential, for one balance of the account. */

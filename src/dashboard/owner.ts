@@ -1,8 +1,11 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { BudgetAnswer } from "../api/budgets.ts";
+import type { EntryAnswer } from "../api/catalog.ts";
 import type { KeyFields, MintedAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
-import { useApi } from "./resource.ts";
+import type { KeyChoices } from "./parts/key-dialog.tsx";
+import { useApi, useList } from "./resource.ts";
 
 /** What every page of a signed-in owner works with. */
 export interface OwnerContext {
@@ -35,5 +38,15 @@ export function useMint(): (fields: KeyFields) => Promise<MintedAnswer> {
     const minted = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", fields);
     secrets.set(minted.id, minted.key);
     return minted;
+  };
+}
+
+/** What an owner can pick for a key; empty until it is known. */
+export function useKeyChoices(): KeyChoices {
+  const catalog = useList<EntryAnswer>("v1/catalog");
+  const budgets = useList<BudgetAnswer>("v1/budgets");
+  return {
+    models: (catalog.data ?? []).map(({ id }) => id),
+    budgets: (budgets.data ?? []).map(({ name }) => name),
   };
 }

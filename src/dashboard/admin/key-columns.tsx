@@ -1,10 +1,9 @@
 import type { ConfigAnswer } from "../../api/admin.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { ButtonProps } from "../parts/button.tsx";
-import { type KeyChoices, KeyDialog } from "../parts/key-dialog.tsx";
+import { type KeyChoices, KeyDialog, RevokeDialog } from "../parts/key-dialog.tsx";
 import { KeyLink, KeyState, SPENT_COLUMNS, works } from "../parts/key-state.tsx";
 import { actionsOf, type Column } from "../parts/list.tsx";
-import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { useApi, useGet } from "../resource.ts";
 import { RoleButton } from "./role-button.tsx";
 

@@ -7,13 +7,9 @@ import { useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
 import { BalanceChanges } from "../parts/change-columns.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
-import { Deletion } from "../parts/deletion.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
+import { Deletion, RecoverySecret, Sessions, TakeBack, WaitingClaims } from "../parts/ownership.tsx";
 import { Facts, Head, Note, Section } from "../parts/page.tsx";
-import { RecoverySecret } from "../parts/recovery-secret.tsx";
-import { Sessions } from "../parts/sessions.tsx";
-import { TakeBack } from "../parts/take-back.tsx";
-import { WaitingClaims } from "../parts/waiting-claims.tsx";
 import { useAction } from "../resource.ts";
 import { browserWallet, signWithWallet } from "../wallet.ts";
 

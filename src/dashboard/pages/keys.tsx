@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
-import { useKeyChoices } from "../key-choices.ts";
-import { useMint, useOwner } from "../owner.ts";
+import { useKeyChoices, useMint, useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { KeyDialog, keyOnce } from "../parts/key-dialog.tsx";

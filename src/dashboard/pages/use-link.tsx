@@ -1,6 +1,5 @@
 import type { LinkAnswer, SessionAnswer } from "../../api/accounts.ts";
-import { Confirmation } from "../parts/confirmation.tsx";
-import { Note, Problem } from "../parts/page.tsx";
+import { Confirmation, Note, Problem } from "../parts/page.tsx";
 import { useAction, useApi, useResource } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
 

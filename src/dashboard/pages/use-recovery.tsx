@@ -1,7 +1,6 @@
 import type { MeAnswer } from "../../api/me.ts";
 import { Api, ApiRefusal } from "../api.ts";
-import { Confirmation } from "../parts/confirmation.tsx";
-import { Problem } from "../parts/page.tsx";
+import { Confirmation, Problem } from "../parts/page.tsx";
 import { useResource } from "../resource.ts";
 import { presentVisit } from "../visit.ts";
 import { TurnedAway } from "./welcome.tsx";

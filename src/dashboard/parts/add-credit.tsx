@@ -80,9 +80,10 @@ function Pay({ methods }: { methods: readonly PaymentMethod[] }) {
   // Made with the form: sending it twice makes one payment.
   const [idempotencyKey, setIdempotencyKey] = useState(() => randomName("page"));
   const pay = useAction(async (by: "card" | Wallet) => {
-    const order = { amount_usd: readAmount(text), idempotencyKey };
-    if (by === "card") await payByCard(api, order);
-    else await payByWallet(api, order, by);
+    const keyed = api.having({ "idempotency-key": idempotencyKey });
+    const amount_usd = readAmount(text);
+    if (by === "card") await payByCard(keyed, amount_usd);
+    else await payByWallet(keyed, amount_usd, by);
   });
   const card = methods.find(({ rail }) => rail === "card");
   const wallet = methods.some(({ rail }) => rail === "x402") ? browserWallet() : null;
@@ -132,28 +133,16 @@ function Pay({ methods }: { methods: readonly PaymentMethod[] }) {
   );
 }
 
-interface CreditRequest {
-  readonly amount_usd: number;
-  readonly idempotencyKey: string;
-}
-
-async function payByCard(api: Api, { amount_usd, idempotencyKey }: CreditRequest): Promise<void> {
-  const keyed = api.having({ "idempotency-key": idempotencyKey });
+async function payByCard(keyed: Api, amount_usd: number): Promise<void> {
   const { id, checkout_url } = await keyed.post<CheckoutAnswer>("v1/credits", { amount_usd, rail: "card" });
   if (checkout_url === null) go(`credit/${id}`);
   else location.assign(checkout_url);
 }
 
 /** Asks for an offer, has it signed, and sends it: the gateway moves the money. */
-async function payByWallet(
-  api: Api,
-  { amount_usd, idempotencyKey }: CreditRequest,
-  wallet: Wallet,
-): Promise<void> {
+async function payByWallet(keyed: Api, amount_usd: number, wallet: Wallet): Promise<void> {
   const order = { amount_usd, rail: "x402" };
-  const keyed = { "idempotency-key": idempotencyKey };
-  const first = await api
-    .having(keyed)
+  const first = await keyed
     .post<OrderedPayment>("v1/credits", order)
     .catch((refusal) =>
       refusal instanceof ApiRefusal && refusal.offer !== null
@@ -162,8 +151,8 @@ async function payByWallet(
     );
   // The page was left while this order was paid.
   if ("id" in first) return go(`credit/${first.id}`);
-  const headers = { ...keyed, "payment-signature": await signOffer(wallet, readOffer(first.offer)) };
-  const { id } = await api.having(headers).post<OrderedPayment>("v1/credits", order);
+  const signed = keyed.having({ "payment-signature": await signOffer(wallet, readOffer(first.offer)) });
+  const { id } = await signed.post<OrderedPayment>("v1/credits", order);
   go(`credit/${id}`);
 }
 

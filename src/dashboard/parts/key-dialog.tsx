@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { DefaultLimits, KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
-import { FormDialog, type OneTimeSecret } from "./dialog.tsx";
+import { Confirm, FormDialog, type OneTimeSecret } from "./dialog.tsx";
 import { Choice, endOfDay, lastDay, limitText, readLimit, TextField, useField } from "./field.tsx";
 
 /**
@@ -169,3 +169,17 @@ interface PicksProps {
 
 export const listOf = (budget: KeyAnswer["budget"]): readonly string[] =>
   budget === null ? [] : typeof budget === "string" ? [budget] : budget;
+
+interface RevokeDialogProps {
+  readonly of: { readonly name: string | null; readonly prefix: string };
+  readonly revoke: () => Promise<unknown>;
+}
+
+export const RevokeDialog = ({ of, revoke }: RevokeDialogProps) => (
+  <Confirm title="Revoke the key" yes="Revoke now" no="Keep it" act={revoke}>
+    <p>
+      <strong>{of.name ?? of.prefix}</strong> stops working with its very next request, for good. Requests
+      that are already streaming will finish.
+    </p>
+  </Confirm>
+);

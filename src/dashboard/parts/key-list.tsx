@@ -5,10 +5,10 @@ import { useApi } from "../resource.ts";
 import { useFilters } from "../route.ts";
 import { Button } from "./button.tsx";
 import { Choice, type FieldState, TextField } from "./field.tsx";
+import { RevokeDialog } from "./key-dialog.tsx";
 import { KeyLink, KeyState, SPENT_COLUMNS, works } from "./key-state.tsx";
 import { actionsOf, type Column, Rows, sortedBy, usePages } from "./list.tsx";
 import { Empty } from "./page.tsx";
-import { RevokeDialog } from "./revoke-dialog.tsx";
 
 /** Keys by name, state and use; the address has what was searched for. */
 export function KeyList() {

@@ -53,16 +53,12 @@ const everybodys = async (api: Api, ids: readonly string[]): Promise<readonly Ke
   (await Promise.all(ids.map((id) => api.get<KeyAnswer>(`admin/keys/${id}`).catch(() => [])))).flat();
 
 export function KeyState({ of: { state, expires_at } }: { of: KeyAnswer }) {
-  const [tone, text] =
-    state === "active"
-      ? (["good", expires_at === null ? "active" : `active until ${moment(expires_at)}`] as const)
-      : state === "rotated"
-        ? ([
-            "warn",
-            `replaced, works until ${expires_at === null ? "it is revoked" : moment(expires_at)}`,
-          ] as const)
-        : (["plain", state] as const);
-  return <span class={`tag ${tone}-tag`}>{text}</span>;
+  const until = expires_at === null ? null : moment(expires_at);
+  if (state === "active")
+    return <span class="tag good-tag">{until === null ? "active" : `active until ${until}`}</span>;
+  if (state === "rotated")
+    return <span class="tag warn-tag">{`replaced, works until ${until ?? "it is revoked"}`}</span>;
+  return <span class="tag plain-tag">{state}</span>;
 }
 
 /** The way to a key's page, and how the key begins. */

@@ -1,4 +1,4 @@
-import { type ComponentChildren, Fragment, type FunctionComponent } from "preact";
+import { type ComponentChildren, type ComponentProps, Fragment, type FunctionComponent } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiRefusal, sentenceOf } from "../api.ts";
 import type { Resource } from "../resource.ts";
@@ -274,3 +274,27 @@ interface FigureProps {
 
 /** An amount below a cent has up to twelve characters, which would break in two. */
 const LONG = 9;
+
+/** Where a link leads that somebody else may have sent: nothing changes before it is said what will. */
+export const Confirmation = ({ title, lead, notice, button, onDone, children }: ConfirmationProps) => (
+  <Entrance title={title} lead={lead}>
+    {notice}
+    <section class="card stack">
+      {children}
+      <div class="row">
+        {button !== null && <Button variant="primary" {...button} />}
+        <Button label="Not now" onClick={onDone} />
+      </div>
+    </section>
+  </Entrance>
+);
+
+interface ConfirmationProps {
+  readonly title: string;
+  readonly lead: ComponentChildren;
+  readonly notice?: ComponentChildren;
+  /** Null while it is not known what the link would do. */
+  readonly button: Pick<ComponentProps<typeof Button>, "label" | "action" | "onClick"> | null;
+  readonly onDone: () => void;
+  readonly children: ComponentChildren;
+}
