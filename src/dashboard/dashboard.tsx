@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
 import { causeOf } from "../units/errors/suspension.ts";
+import { Api } from "./api.ts";
 import { moment } from "./format.ts";
 import { type OwnerContext, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";
@@ -42,16 +43,14 @@ function Dashboard() {
   const secrets = useRef(new Map<string, string>()).current;
   const arrivals = useRef(0);
   const enter = (visit: Visit, balance: string | null = null) => setStage({ at: "inside", visit, balance });
+  const recover = (secret: string) => enter(recoveryVisit(sessionStorage, secret));
   const come = async () => {
-    arrivals.current += 1;
-    const mine = arrivals.current;
-    try {
-      const arrival = await arrive(sessionStorage, location, history);
-      // A link was pasted while the gateway was still asked who is here: the link is what counts.
-      if (mine === arrivals.current) setStage(arrival);
-    } catch (error) {
-      if (mine === arrivals.current) setStage({ at: "stuck", error });
-    }
+    const mine = ++arrivals.current;
+    const arrival = await arrive(sessionStorage, location, history).catch(
+      (error): Stage => ({ at: "stuck", error }),
+    );
+    // A link was pasted while the gateway was still asked who is here: the link is what counts.
+    if (mine === arrivals.current) setStage(arrival);
   };
 
   useEffect(() => {
@@ -70,6 +69,15 @@ function Dashboard() {
     await endVisit(visit, sessionStorage).catch(() => {});
   };
 
+  const api = useMemo(
+    () =>
+      stage.at === "inside"
+        ? // The credential may open nothing, or no longer do.
+          stage.visit.api.on(stage.balance ?? null, () => leave(stage.visit, stage.visit.by))
+        : new Api(null),
+    [stage],
+  );
+
   switch (stage.at) {
     case "arriving":
       return null;
@@ -84,7 +92,7 @@ function Dashboard() {
           secret={stage.secret}
           onOpen={() => {
             secrets.clear();
-            enter(recoveryVisit(sessionStorage, stage.secret));
+            recover(stage.secret);
             go("");
           }}
           onDone={come}
@@ -96,7 +104,7 @@ function Dashboard() {
           {stage.turnedAway !== null && <TurnedAway by={stage.turnedAway} />}
           <Welcome
             onSetUp={(made) => setStage({ at: "saving", made })}
-            onRecovery={(secret) => enter(recoveryVisit(sessionStorage, secret))}
+            onRecovery={recover}
             onVisit={enter}
           />
         </>
@@ -107,37 +115,28 @@ function Dashboard() {
           made={stage.made}
           onSaved={() => {
             secrets.set(stage.made.id, stage.made.key);
-            enter(recoveryVisit(sessionStorage, stage.made.recovery_secret));
+            recover(stage.made.recovery_secret);
             go("");
           }}
         />
       );
     case "inside":
       return (
-        <Inside
-          visit={stage.visit}
-          begins={stage.balance ?? null}
-          secrets={secrets}
-          onRecovery={(secret) => enter(recoveryVisit(sessionStorage, secret))}
-          onLeave={() => leave(stage.visit, null)}
-          onEnded={() => leave(stage.visit, stage.visit.by)}
-        />
+        <ApiProvider value={api}>
+          <Inside
+            by={stage.visit.by}
+            balance={stage.balance ?? null}
+            onBalance={(balance) => enter(stage.visit, balance)}
+            secrets={secrets}
+            onRecovery={recover}
+            onLeave={() => leave(stage.visit, null)}
+          />
+        </ApiProvider>
       );
   }
 }
 
-/** With the API for one of the account's balances, or for all of them. */
-function Inside({ visit, begins, onEnded, ...rest }: InsideProps) {
-  const [balance, setBalance] = useState<string | null>(begins);
-  const api = useMemo(() => visit.api.on(balance, onEnded), [visit, balance]);
-  return (
-    <ApiProvider value={api}>
-      <Pages {...rest} by={visit.by} balance={balance} onBalance={setBalance} />
-    </ApiProvider>
-  );
-}
-
-function Pages({ by, balance, onBalance, secrets, onRecovery, onLeave }: PagesProps) {
+function Inside({ by, balance, onBalance, secrets, onRecovery, onLeave }: InsideProps) {
   const route = useRoute();
   const section = route[0] ?? "";
   // Asked for again with every page: programs spend while somebody looks.
@@ -177,21 +176,14 @@ function Pages({ by, balance, onBalance, secrets, onRecovery, onLeave }: PagesPr
   );
 }
 
-interface PagesProps {
+interface InsideProps {
   readonly by: Visit["by"];
+  /** Null for all of an account's. */
   readonly balance: string | null;
   readonly onBalance: (balance: string | null) => void;
   readonly secrets: Map<string, string>;
   readonly onRecovery: (secret: string) => void;
   readonly onLeave: () => void;
-}
-
-interface InsideProps extends Pick<PagesProps, "secrets" | "onRecovery" | "onLeave"> {
-  readonly visit: Visit;
-  /** With this balance. */
-  readonly begins: string | null;
-  /** The credential opens nothing, or no longer does. */
-  readonly onEnded: () => void;
 }
 
 /** For accounts that hold several balances. */
