@@ -63,15 +63,6 @@ function matching(hosts: readonly HostAnswer[], search: string): HostAnswer[] {
     .toSorted((a, b) => URGENCY.indexOf(b.state) - URGENCY.indexOf(a.state));
 }
 
-const URGENCY: readonly HostAnswer["state"][] = [
-  "unused",
-  "paused",
-  "available",
-  "degraded",
-  "unproven",
-  "resting",
-];
-
 const urgency = ({ usable, unproven_workers, failed, served, last_failure }: RouteAnswer): number => {
   if (!usable) return 4;
   if (unproven_workers > 0 && failed > 0) return 3;
@@ -79,14 +70,17 @@ const urgency = ({ usable, unproven_workers, failed, served, last_failure }: Rou
   return served > 0 ? 1 : 0;
 };
 
+/** With the tone and the words of its tag; the most urgent is the last. */
 const STATES = {
+  unused: ["plain", "not used yet"],
+  paused: ["warn", "paused in the configuration"],
   available: ["good", "available"],
   degraded: ["warn", "available, except for some models"],
-  unused: ["plain", "not used yet"],
   unproven: ["warn", "waiting for a request after failures"],
   resting: ["bad", "resting after failures"],
-  paused: ["warn", "paused in the configuration"],
 } as const satisfies Record<HostAnswer["state"], readonly [string, string]>;
+
+const URGENCY = Object.keys(STATES);
 
 function Host({ of: host, isSearched }: { of: HostAnswer; isSearched: boolean }) {
   const [isOpen, setOpen] = useState(false);

@@ -1,27 +1,21 @@
-import { useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
+import { useAction } from "../resource.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./page.tsx";
 
 /** Images of the next message, as data URLs; nothing is uploaded before it is sent. */
 export function ChatImages({ images, onImages }: ChatImagesProps) {
   const id = useId();
-  const [error, setError] = useState<unknown>(null);
-  const add = async (input: HTMLInputElement) => {
-    try {
-      setError(null);
-      const files = [...(input.files ?? [])];
-      if (images.length + files.length > MAX_IMAGES)
-        throw new Error(`A message takes ${MAX_IMAGES} images at most here.`);
-      const large = files.find(({ size }) => size > MAX_IMAGE_BYTES);
-      if (large !== undefined) throw new Error(`${large.name} is larger than 2 MB: choose a smaller image.`);
-      onImages([...images, ...(await Promise.all(files.map(dataUrlOf)))]);
-    } catch (problem) {
-      setError(problem);
-    } finally {
-      // The same file can be chosen again.
-      input.value = "";
-    }
-  };
+  const add = useAction(async (input: HTMLInputElement) => {
+    const files = [...(input.files ?? [])];
+    // The same file can be chosen again.
+    input.value = "";
+    if (images.length + files.length > MAX_IMAGES)
+      throw new Error(`A message takes ${MAX_IMAGES} images at most here.`);
+    const large = files.find(({ size }) => size > MAX_IMAGE_BYTES);
+    if (large !== undefined) throw new Error(`${large.name} is larger than 2 MB: choose a smaller image.`);
+    onImages([...images, ...(await Promise.all(files.map(dataUrlOf)))]);
+  });
   return (
     <div class="chat-images">
       <label for={id} class="button quiet">
@@ -33,7 +27,7 @@ export function ChatImages({ images, onImages }: ChatImagesProps) {
         type="file"
         accept={IMAGE_TYPES}
         multiple
-        onChange={(event) => add(event.currentTarget)}
+        onChange={(event) => add.run(event.currentTarget)}
       />
       {images.map((image, index) => (
         <span key={image} class="chat-image">
@@ -46,7 +40,7 @@ export function ChatImages({ images, onImages }: ChatImagesProps) {
           />
         </span>
       ))}
-      <Problem error={error} />
+      <Problem error={add.error} />
     </div>
   );
 }
