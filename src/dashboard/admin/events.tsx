@@ -9,6 +9,7 @@ import { type Column, Rows, usePages } from "../parts/list.tsx";
 import { Empty, Head, Problem } from "../parts/page.tsx";
 import { useAction, useApi, useList, useLive } from "../resource.ts";
 import { useFilters } from "../route.ts";
+import { BalanceId } from "./person.tsx";
 
 /** What happened to balances, and how deliveries to the endpoints of the configuration go. */
 export function Events() {
@@ -35,7 +36,7 @@ export function Events() {
         columns={eventColumns<OperatorsEvent>([
           "Balance",
           "",
-          ({ balance_id }) => <Balance id={balance_id} />,
+          ({ balance_id: id }) => (id === null ? "—" : <BalanceId id={id} />),
         ])}
       />
     </>
@@ -81,12 +82,3 @@ function TestButton({ id, origin }: EndpointName) {
     </>
   );
 }
-
-const Balance = ({ id }: { id: string | null }) =>
-  id === null ? (
-    <>—</>
-  ) : (
-    <a class="mono" href={`#/balances/${id}`}>
-      {id}
-    </a>
-  );

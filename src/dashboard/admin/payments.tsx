@@ -8,6 +8,7 @@ import { Empty, Head } from "../parts/page.tsx";
 import { paymentColumns } from "../parts/payment-columns.tsx";
 import { useApi } from "../resource.ts";
 import { useFilters } from "../route.ts";
+import { BalanceId } from "./person.tsx";
 import { RoleButton } from "./role-button.tsx";
 
 /** Everybody's payments: those that are held wait here for the operator. */
@@ -38,9 +39,7 @@ function About({ of, onDecided }: { of: OperatorsPayment; onDecided: () => void 
     <>
       {isHeld && of.reason !== null && <div class="small">{of.reason}</div>}
       <div class="row">
-        <a class="mono" href={`#/balances/${of.balance_id}`}>
-          {of.balance_id}
-        </a>
+        <BalanceId id={of.balance_id} />
         {(of.state === "credited" || isHeld) && (
           <RoleButton
             label={isHeld ? "Decide" : "Refund"}

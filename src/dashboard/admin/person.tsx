@@ -23,3 +23,10 @@ export const BalanceLink = ({ id, of }: { id: string; of: Owner }) => {
     </>
   );
 };
+
+/** The way to a balance whose owner is shown elsewhere, or not known. */
+export const BalanceId = ({ id }: { id: string }) => (
+  <a class="mono" href={`#/balances/${id}`}>
+    {id}
+  </a>
+);

@@ -5,7 +5,7 @@ import { keyName } from "../parts/key-state.tsx";
 import { Crumb, Loaded } from "../parts/page.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
-import { Person } from "./person.tsx";
+import { BalanceId, Person } from "./person.tsx";
 
 /** The request that a user reports: whose it is, why it failed, or what it cost. */
 export function ReceiptPage({ id }: { id: string }) {
@@ -28,12 +28,7 @@ export function ReceiptPage({ id }: { id: string }) {
             of={receipt}
             facts={[
               ["Account", <Person key="account" of={balance} />],
-              [
-                "Balance",
-                <a key="balance" href={`#/balances/${receipt.balance_id}`} class="mono">
-                  {receipt.balance_id}
-                </a>,
-              ],
+              ["Balance", <BalanceId key="balance" id={receipt.balance_id} />],
               [
                 "Key",
                 <a key="key" href={`#/keys/${receipt.key_id}`}>
