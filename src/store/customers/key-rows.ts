@@ -37,7 +37,7 @@ export const rowOf = (key: Key) => ({
   ...changeable(key),
 });
 
-/** Columns that a key's life changes; lists are JSON. */
+/** TableColumns that a key's life changes; lists are JSON. */
 export const changeable = (key: Key) => ({
   name: key.name,
   state: key.state,

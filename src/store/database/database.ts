@@ -32,7 +32,7 @@ export abstract class Database {
    */
   abstract wordsOf(column: "counters" | "allowances", amount: string): SqlPart;
   /** A member of a receipt's body, as text. */
-  abstract member(name: "model" | "model_requested" | "host" | "error_code"): SqlPart;
+  abstract member(name: "model" | "model_requested" | "host" | "error_code" | "run"): SqlPart;
   /** A list of values, as a table with the column `value`. */
   abstract among(values: readonly string[]): SqlPart;
   /** Rows, as a table with columns of these types; has to be given a name. */

@@ -1,9 +1,9 @@
-import type { Database } from "bun:sqlite";
 import type { SpendingOrder } from "../../api/usage.ts";
 import { FAILED_STATES } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { Postgres } from "../database/postgres.ts";
-import type { StretchSum, Sum, UsageSplit } from "./usage-sums.ts";
+import { type SqlPart, sql, verbatim } from "../database/database.ts";
+import { endOf, type ReceiptSource } from "./receipt-source.ts";
+import { addAll, emptySum, type StretchSum, type Sum, type UsageSplit, type Writable } from "./usage-sums.ts";
 
 /**
  * What everybody used in a period, next to the same time a period earlier: in all, over time, and by balance,
@@ -93,29 +93,27 @@ export function rankSpending(
   { order, most, by = "model" }: Pick<SpendingScope, "order" | "most" | "by">,
 ): Ranked {
   const total = emptyCompared();
-  const stretches = new Map<string, Writable<StretchSum>>();
-  const [balances, keys, models, hosts] = [
-    new SpendingSums(),
-    new SpendingSums(),
-    new SpendingSums(),
-    new SpendingSums(),
-  ];
+  const stretches = new Map<number, Map<string, Writable<Sum>>>();
+  const sums = () => new Map<string, Writable<Compared>>();
+  const [balances, keys, models, hosts] = [sums(), sums(), sums(), sums()];
   for (const group of groups) {
-    const { start, model, host } = group;
+    const { start, model, host, balanceId, keyId } = group;
     add(total, group);
-    add(balances.of(group.balanceId), group);
-    add(keys.of(group.keyId), group);
-    add(models.of(model), group);
-    if (host !== null) add(hosts.of(host), group);
-    if (start !== null) {
-      const name = { model, key: group.keyId, host: host ?? "", all: "" }[by];
-      addStretch(stretches, start, name, group);
-    }
+    add(balances.getOrInsertComputed(balanceId, emptyCompared), group);
+    add(keys.getOrInsertComputed(keyId, emptyCompared), group);
+    add(models.getOrInsertComputed(model, emptyCompared), group);
+    if (host !== null) add(hosts.getOrInsertComputed(host, emptyCompared), group);
+    if (start === null) continue;
+    const stretch = stretches.getOrInsertComputed(start, () => new Map());
+    const name = { model, key: keyId, host: host ?? "", all: "" }[by];
+    addNow(stretch.getOrInsertComputed(name, emptySum), group);
   }
-  const ranked = (sums: SpendingSums) => sums.ranked(order, most);
+  const ranked = (found: ReadonlyMap<string, Compared>) => ranking(found, order, most);
   return {
     total,
-    stretches: [...stretches.values()].sort((a, b) => a.start - b.start),
+    stretches: [...stretches]
+      .sort(([a], [b]) => a - b)
+      .flatMap(([start, names]) => [...names].map(([name, sum]) => ({ start, name, ...sum }))),
     balances: ranked(balances),
     keys: ranked(keys),
     models: ranked(models),
@@ -124,16 +122,6 @@ export function rankSpending(
 }
 
 export type Ranked = Pick<Spending, "total" | "stretches" | "balances" | "keys" | "models" | "hosts">;
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
-
-const emptySum = (): Writable<Sum> => ({
-  requests: 0,
-  failed: 0,
-  chargedNano: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-});
 
 const emptyCompared = (): Writable<Compared> => ({
   ...emptySum(),
@@ -162,38 +150,14 @@ function addNow(sum: Writable<Sum>, { requests, failed, charged, input, output }
   sum.outputTokens += output;
 }
 
-function addStretch(
-  stretches: Map<string, Writable<StretchSum>>,
-  start: number,
-  name: string,
-  group: SpendingGroup,
-): void {
-  const id = `${start} ${name}`;
-  let sum = stretches.get(id);
-  if (sum === undefined) {
-    stretches.set(id, (sum = { start, name, ...emptySum() }));
-  }
-  addNow(sum, group);
-}
-
-class SpendingSums {
-  private readonly sums = new Map<string, Writable<Compared>>();
-
-  of(name: string): Writable<Compared> {
-    let sum = this.sums.get(name);
-    if (sum === undefined) this.sums.set(name, (sum = emptyCompared()));
-    return sum;
-  }
-
-  ranked(order: SpendingOrder, most: number): SpendingRanking {
-    const measure = MEASURES[order];
-    const rows = [...this.sums]
-      .map(([name, sum]) => ({ name, ...sum }))
-      .sort((a, b) => measure(b) - measure(a) || b.chargedNano - a.chargedNano || (a.name < b.name ? -1 : 1));
-    const rest = emptyCompared();
-    for (const row of rows.slice(most)) addAll(rest, row);
-    return { rows: rows.slice(0, most), rest: { rows: Math.max(0, rows.length - most), ...rest } };
-  }
+function ranking(sums: ReadonlyMap<string, Compared>, order: SpendingOrder, most: number): SpendingRanking {
+  const measure = MEASURES[order];
+  const rows = [...sums]
+    .map(([name, sum]) => ({ name, ...sum }))
+    .sort((a, b) => measure(b) - measure(a) || b.chargedNano - a.chargedNano || (a.name < b.name ? -1 : 1));
+  const rest = emptyCompared();
+  for (const row of rows.slice(most)) addAll(rest, row);
+  return { rows: rows.slice(0, most), rest: { rows: Math.max(0, rows.length - most), ...rest } };
 }
 
 const MEASURES: Record<SpendingOrder, (sum: Compared) => number> = {
@@ -204,99 +168,63 @@ const MEASURES: Record<SpendingOrder, (sum: Compared) => number> = {
   loss: ({ hostCostNano, costedNano }) => hostCostNano - costedNano,
 };
 
-function addAll(sum: Writable<Compared>, other: Compared): void {
-  for (const member of Object.keys(sum) as (keyof Compared)[]) sum[member] += other[member];
-}
-
 /**
- * What everybody used. Each receipt is read and added up here: SQLite would sort them all to group them, which took twice as
- * long where each key uses each model.
+ * What everybody used. SQLite gives each receipt: it would sort them all to group them, which took twice as long where each
+ * key uses each model.
  */
-export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending {
-  const newest = db.query<{ seq: number }, []>("SELECT coalesce(max(seq), 0) AS seq FROM ends").get()!.seq;
-  const lastSkipped = newest - MAX_RECEIPTS;
-  const skipped = db.query<{ at: EpochMs }, [number]>("SELECT at FROM ends WHERE seq = ?").get(lastSkipped);
+export async function spendingOf(source: ReceiptSource, scope: SpendingScope): Promise<Spending> {
+  const { db, behind, addsUp, each } = source;
+  const [skipped = null] = await db.rows<SkippedReceipt>(behind(MAX_RECEIPTS));
   const reach = reachOf(scope, skipped?.at ?? null);
-  const groups = db
-    .query<SpendingGroup, [number, number, number, number, number, number]>(
-      `SELECT CASE WHEN at >= ?1 THEN at - at % ?2 END AS start, balance_id AS balanceId, key_id AS keyId,
-         coalesce(body ->> 'model', body ->> 'model_requested') AS model, body ->> 'host' AS host,
-         1 AS requests, state IN (${FAILED}) AS failed, charged,
-         (body ->> '$.tokens.input') + (body ->> '$.tokens.cache_read') + (body ->> '$.tokens.cache_write') AS input,
-         body ->> '$.tokens.output' AS output, host_cost IS NOT NULL AS costed,
-         CASE WHEN host_cost IS NULL THEN 0 ELSE charged END AS costedCharged, coalesce(host_cost, 0) AS hostCost
-       FROM ends
-       WHERE seq > ?3 AND ((at >= ?1 AND at < ?6) OR (at >= ?4 AND at < ?5))`,
-    )
-    .iterate(scope.since, scope.stretchMs, lastSkipped, reach.before.from, reach.before.until, endOf(scope));
-  const ranked = rankSpending(groups, scope);
-  const owners = db
-    .query<BalanceOwner & Named, [string]>(`${OWNERS} IN (SELECT value FROM json_each(?))`)
-    .all(namesOf(ranked.balances));
-  const keyLabels = db
-    .query<KeyLabel & Named, [string]>(`${KEY_LABELS} IN (SELECT value FROM json_each(?))`)
-    .all(namesOf(ranked.keys));
+  const receipts = groupsOf(source, scope, reach.before, skipped);
+  const ranked = rankSpending(await each<SpendingGroup>(addsUp ? addedUp(receipts) : receipts), scope);
+  const listed = ({ rows }: SpendingRanking) => db.among(rows.map(({ name }) => name));
+  const owners = await db.read<BalanceOwner & Named>`
+    SELECT b.id, account_id AS "accountId", email, wallet
+    FROM balances b LEFT JOIN accounts a ON a.id = b.account_id WHERE b.id IN ${listed(ranked.balances)}`;
+  const keyLabels = await db.read<KeyLabel & Named>`
+    SELECT id, name AS "keyName", prefix, balance_id AS "balanceId" FROM keys WHERE id IN ${listed(ranked.keys)}`;
   return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.scope };
 }
 
-/** The same, added up by the database: a month has too many receipts to carry each of them out of it. */
-export async function spendingFromPostgres(store: Postgres, scope: SpendingScope): Promise<Spending> {
-  const [skipped] = await store.query<{ at: EpochMs }>(
-    (sql) => sql`SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ${MAX_RECEIPTS}`,
-  );
-  const reach = reachOf(scope, skipped?.at ?? null);
-  const { since, stretchMs } = scope;
-  const { from, until } = reach.before;
-  const rows = await store.query<SpendingGroup>(
-    (sql) => sql`
-      SELECT start, "balanceId", "keyId", coalesce(body ->> 'model', body ->> 'model_requested') AS model,
-        body ->> 'host' AS host, count(*) AS requests,
-        count(*) FILTER (WHERE state IN ${sql(FAILED_STATES)}) AS failed,
-        sum(charged)::bigint AS charged,
-        sum((body -> 'tokens' ->> 'input')::bigint + (body -> 'tokens' ->> 'cache_read')::bigint
-          + (body -> 'tokens' ->> 'cache_write')::bigint)::bigint AS input,
-        sum((body -> 'tokens' ->> 'output')::bigint)::bigint AS output, count(host_cost) AS costed,
-        coalesce(sum(charged) FILTER (WHERE host_cost IS NOT NULL), 0)::bigint AS "costedCharged",
-        coalesce(sum(host_cost), 0)::bigint AS "hostCost"
-      FROM (
-        SELECT CASE WHEN at >= ${since} THEN at - at % ${stretchMs} END AS start, balance_id AS "balanceId",
-          key_id AS "keyId", state, charged, host_cost, body::json AS body
-        FROM ends
-        WHERE at > ${skipped?.at ?? -1} AND ((at >= ${since} AND at < ${endOf(scope)}) OR (at >= ${from} AND at < ${until}))
-      ) AS receipts
-      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1`,
-  );
-  const ranked = rankSpending(rows, scope);
-  const listed = "IN (SELECT json_array_elements_text($1::text::json))";
-  const owners = await store.query<BalanceOwner & Named>((sql) =>
-    sql.unsafe(`${OWNERS} ${listed}`, [namesOf(ranked.balances)]),
-  );
-  const keyLabels = await store.query<KeyLabel & Named>((sql) =>
-    sql.unsafe(`${KEY_LABELS} ${listed}`, [namesOf(ranked.keys)]),
-  );
-  return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.scope };
+interface SkippedReceipt {
+  readonly at: EpochMs;
+  readonly last: number;
 }
 
-const FAILED = FAILED_STATES.map((state) => `'${state}'`).join(", ");
+/** Each receipt as a group of its own. */
+function groupsOf(
+  { db, order, tokens }: ReceiptSource,
+  { since, until, stretchMs }: SpendingScope,
+  before: { readonly from: number; readonly until: number },
+  skipped: SkippedReceipt | null,
+): SqlPart {
+  return sql`SELECT CASE WHEN at >= ${since} THEN at - at % ${stretchMs} END AS start, balance_id AS "balanceId",
+      key_id AS "keyId", coalesce(${db.member("model")}, ${db.member("model_requested")}) AS model,
+      ${db.member("host")} AS host, 1 AS requests, CASE WHEN state IN (${FAILED}) THEN 1 ELSE 0 END AS failed, charged,
+      ${tokens("input")} + ${tokens("cache_read")} + ${tokens("cache_write")} AS input, ${tokens("output")} AS output,
+      CASE WHEN host_cost IS NULL THEN 0 ELSE 1 END AS costed,
+      CASE WHEN host_cost IS NULL THEN 0 ELSE charged END AS "costedCharged", coalesce(host_cost, 0) AS "hostCost"
+    FROM ends WHERE ${order} > ${skipped?.last ?? -1} AND ((at >= ${since} AND at < ${endOf(until)})
+      OR (at >= ${before.from} AND at < ${before.until}))`;
+}
 
-/** Both databases understand these. */
-const OWNERS = `
-  SELECT balances.id, account_id AS "accountId", email, wallet
-  FROM balances LEFT JOIN accounts ON accounts.id = balances.account_id WHERE balances.id`;
-const KEY_LABELS = `
-  SELECT id, name AS "keyName", prefix, balance_id AS "balanceId" FROM keys WHERE id`;
+const addedUp = (groups: SqlPart): SqlPart => sql`SELECT start, "balanceId", "keyId", model, host, ${SUMS}
+  FROM (${groups}) AS receipts GROUP BY 1, 2, 3, 4, 5`;
+
+const FAILED = verbatim(FAILED_STATES.map((state) => `'${state}'`).join(", "));
+const SUMS = verbatim(
+  ["requests", "failed", "charged", "input", "output", "costed", "costedCharged", "hostCost"]
+    .map((name) => `CAST(sum("${name}") AS BIGINT) AS "${name}"`)
+    .join(", "),
+);
 
 interface Named {
   readonly id: string;
 }
 
-const namesOf = ({ rows }: SpendingRanking): string => JSON.stringify(rows.map(({ name }) => name));
-
 const byId = <T extends Named>(rows: readonly T[]): ReadonlyMap<string, T> =>
   new Map(rows.map((row) => [row.id, row]));
-
-/** No receipt is from a later time than any clock has. */
-const endOf = ({ until }: SpendingScope): number => until ?? Number.MAX_SAFE_INTEGER;
 
 /**
  * A period of which some receipts are not read would seem to have grown over the one before, so it is

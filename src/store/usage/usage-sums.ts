@@ -97,8 +97,8 @@ export function sumUsage(
 ): UsageSums {
   const stretches = new Map<number, Groups>();
   const routes = new Map<string | null, Groups>();
-  const keys = new Groups();
-  const tags = new Groups<string | null>();
+  const keys = newGroups();
+  const tags = new Map<string | null, Group>();
   const hosts = new Map<string, HostCounts>();
   // First tokens by key or value of a tag are in no answer, and by stretch in that of `all` alone.
   const isTimed = by === "all";
@@ -106,28 +106,39 @@ export function sumUsage(
   for (const row of rows) {
     if (++read > maxRows) break;
     const receipt = JSON.parse(row.body) as ReceiptBody;
-    const one = amountsOf(row, receipt);
     const model = receipt.model ?? receipt.model_requested;
-    const name =
-      by === "model" ? model : by === "key" ? row.keyId : by === "host" ? (receipt.host ?? "") : "";
-    groupsOf(stretches, row.at - (row.at % stretchMs)).add(name, one, isTimed);
-    groupsOf(routes, receipt.host).add(model, one, true);
-    keys.add(row.keyId, one, false);
-    if (tag !== null) tags.add(tagOf(receipt, tag), one, false);
-    for (const attempt of receipt.attempts) addAttempt(hosts, attempt);
+    const name = { model, key: row.keyId, host: receipt.host ?? "", all: "" }[by];
+    const stretch = stretches.getOrInsertComputed(row.at - (row.at % stretchMs), newGroups);
+    const route = routes.getOrInsertComputed(receipt.host, newGroups);
+    const addTo = (group: Group, timed: boolean) => addReceipt(group, row, receipt, timed);
+    addTo(stretch.getOrInsertComputed(name, newGroup), isTimed);
+    addTo(route.getOrInsertComputed(model, newGroup), true);
+    addTo(keys.getOrInsertComputed(row.keyId, newGroup), false);
+    if (tag !== null) addTo(tags.getOrInsertComputed(tagOf(receipt, tag), newGroup), false);
+    for (const { host, outcome } of receipt.attempts) {
+      if (SILENT_ON_THE_HOST.has(outcome)) continue;
+      const counts = hosts.getOrInsertComputed(host, newCounts);
+      counts.attempts += 1;
+      counts.failed += outcome === "opened" || outcome === "answered" ? 0 : 1;
+    }
   }
-  const models = new Groups();
-  for (const ofHost of routes.values()) models.join(ofHost);
+  const models = newGroups();
+  for (const ofHost of routes.values())
+    for (const [model, group] of ofHost) join(models.getOrInsertComputed(model, newGroup), group);
   return {
     stretches: [...stretches]
       .sort(([a], [b]) => a - b)
-      .flatMap(([start, groups]) => groups.sums((name, sum, first) => ({ start, name, ...sum, ...first }))),
-    models: models.sums((model, sum, first) => ({ model, ...sum, ...first })),
-    keys: keys.sums((keyId, sum, _first, lastAt) => ({ keyId, lastAt, ...sum })),
-    routes: [...routes].flatMap(([host, groups]) =>
-      host === null ? [] : groups.sums((model, sum, first) => ({ model, host, ...sum, ...first })),
+      .flatMap(([start, names]) =>
+        [...names].map(([name, group]) => ({ start, name, ...group.sum, ...firstTokensOf(group) })),
+      ),
+    models: [...models].map(([model, group]) => ({ model, ...group.sum, ...firstTokensOf(group) })),
+    keys: [...keys].map(([keyId, { sum, lastAt }]) => ({ keyId, lastAt, ...sum })),
+    routes: [...routes].flatMap(([host, ofHost]) =>
+      host === null
+        ? []
+        : [...ofHost].map(([model, group]) => ({ model, host, ...group.sum, ...firstTokensOf(group) })),
     ),
-    ...shownTags(tags.sums((value, sum) => ({ value, ...sum }))),
+    ...shownTags([...tags].map(([value, { sum }]) => ({ value, ...sum }))),
     hosts: [...hosts].map(([host, counts]) => ({ host, ...counts })),
     truncated: read > maxRows,
   };
@@ -140,8 +151,8 @@ const tagOf = ({ tags }: ReceiptBody, tag: string): string | null =>
 function shownTags(all: readonly TagSum[]): Pick<UsageSums, "tagValues" | "otherTagValues"> {
   const sorted = all.toSorted((a, b) => b.chargedNano - a.chargedNano || b.requests - a.requests);
   const others = sorted.slice(MAX_TAG_VALUES);
-  const sum = newGroup().sum;
-  for (const other of others) for (const member of SUMMED) sum[member] += other[member];
+  const sum = emptySum();
+  for (const other of others) addAll(sum, other);
   return {
     tagValues: sorted.slice(0, MAX_TAG_VALUES),
     otherTagValues: others.length === 0 ? null : sum,
@@ -155,7 +166,7 @@ interface ReceiptBody {
   readonly model: string | null;
   readonly model_requested: string;
   readonly host: string | null;
-  readonly attempts: readonly AttemptBody[];
+  readonly attempts: readonly { readonly host: string; readonly outcome: string }[];
   readonly tokens: {
     readonly input: number;
     readonly cache_read: number;
@@ -165,79 +176,47 @@ interface ReceiptBody {
   readonly first_token_ms: number | null;
 }
 
-interface AttemptBody {
-  readonly host: string;
-  readonly outcome: string;
-}
-
-/** What a receipt adds to the sums that it is in. */
-const amountsOf = ({ at, state, charged }: UsageRow, { tokens, first_token_ms }: ReceiptBody) => ({
-  at,
-  failed: FAILURES.has(state) ? 1 : 0,
-  charged,
-  input: tokens.input + tokens.cache_read + tokens.cache_write,
-  output: tokens.output,
-  firstTokenMs: first_token_ms,
-});
-type Amounts = ReturnType<typeof amountsOf>;
-
-class Groups<Id extends string | null = string> {
-  private readonly groups = new Map<Id, Group>();
-
-  add(id: Id, { at, failed, charged, input, output, firstTokenMs }: Amounts, isTimed: boolean): void {
-    const group = this.of(id);
-    const { sum } = group;
-    group.lastAt = Math.max(group.lastAt, at);
-    sum.requests += 1;
-    sum.failed += failed;
-    sum.chargedNano += charged;
-    sum.inputTokens += input;
-    sum.outputTokens += output;
-    if (isTimed && firstTokenMs !== null) group.firstTokens.push(firstTokenMs);
-  }
-
-  /** What others add up to, too. */
-  join(others: Groups<Id>): void {
-    for (const [id, other] of others.groups) {
-      const { sum, firstTokens } = this.of(id);
-      for (const member of SUMMED) sum[member] += other.sum[member];
-      for (const ms of other.firstTokens) firstTokens.push(ms);
-    }
-  }
-
-  sums<T>(view: (id: Id, sum: Sum, first: FirstTokens, lastAt: number) => T): T[] {
-    return [...this.groups].map(([id, { sum, firstTokens, lastAt }]) => {
-      const sorted = firstTokens.sort((a, b) => a - b);
-      const first = { firstTokenMsP50: within(sorted, 0.5), firstTokenMsP95: within(sorted, 0.95) };
-      return view(id, sum, first, lastAt);
-    });
-  }
-
-  private of(id: Id): Group {
-    let group = this.groups.get(id);
-    if (group === undefined) this.groups.set(id, (group = newGroup()));
-    return group;
-  }
-}
-
+/** Receipts that have something in common. */
 interface Group {
-  readonly sum: { -readonly [K in keyof Sum]: number };
+  readonly sum: Writable<Sum>;
   readonly firstTokens: number[];
   lastAt: number;
 }
 
-const newGroup = (): Group => ({
-  sum: { requests: 0, failed: 0, chargedNano: 0, inputTokens: 0, outputTokens: 0 },
-  firstTokens: [],
-  lastAt: 0,
-});
+const newGroup = (): Group => ({ sum: emptySum(), firstTokens: [], lastAt: 0 });
 
-const SUMMED = Object.keys(newGroup().sum) as (keyof Sum)[];
+type Groups = Map<string, Group>;
+const newGroups = (): Groups => new Map();
 
-function groupsOf<Id>(groups: Map<Id, Groups>, id: Id): Groups {
-  let found = groups.get(id);
-  if (found === undefined) groups.set(id, (found = new Groups()));
-  return found;
+type HostCounts = Writable<Omit<HostSum, "host">>;
+const newCounts = (): HostCounts => ({ attempts: 0, failed: 0 });
+
+function addReceipt(
+  group: Group,
+  { at, state, charged }: UsageRow,
+  { tokens, first_token_ms }: ReceiptBody,
+  isTimed: boolean,
+): void {
+  const { sum, firstTokens } = group;
+  group.lastAt = Math.max(group.lastAt, at);
+  sum.requests += 1;
+  sum.failed += FAILURES.has(state) ? 1 : 0;
+  sum.chargedNano += charged;
+  sum.inputTokens += tokens.input + tokens.cache_read + tokens.cache_write;
+  sum.outputTokens += tokens.output;
+  if (isTimed && first_token_ms !== null) firstTokens.push(first_token_ms);
+}
+
+function join(group: Group, other: Group): void {
+  addAll(group.sum, other.sum);
+  for (const ms of other.firstTokens) group.firstTokens.push(ms);
+}
+
+/** Nearest rank. */
+function firstTokensOf({ firstTokens }: Group): FirstTokens {
+  const sorted = firstTokens.sort((a, b) => a - b);
+  const within = (share: number): number | null => sorted[Math.ceil(share * sorted.length) - 1] ?? null;
+  return { firstTokenMsP50: within(0.5), firstTokenMsP95: within(0.95) };
 }
 
 const FAILURES = new Set<string>(FAILED_STATES);
@@ -245,16 +224,17 @@ const FAILURES = new Set<string>(FAILED_STATES);
 /** A refusal, what a host thinks of a request, a client that leaves and a faster host say nothing about the host. */
 const SILENT_ON_THE_HOST = new Set(["declined", "rejected", "abandoned", LOST_HEDGE]);
 
-function addAttempt(hosts: Map<string, HostCounts>, { host, outcome }: AttemptBody): void {
-  if (SILENT_ON_THE_HOST.has(outcome)) return;
-  let counts = hosts.get(host);
-  if (counts === undefined) hosts.set(host, (counts = { attempts: 0, failed: 0 }));
-  counts.attempts += 1;
-  counts.failed += outcome === "opened" || outcome === "answered" ? 0 : 1;
+export type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+export const emptySum = (): Writable<Sum> => ({
+  requests: 0,
+  failed: 0,
+  chargedNano: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+});
+
+/** Adds each member. */
+export function addAll<S extends Sum>(sum: Writable<S>, other: S): void {
+  for (const member of Object.keys(sum) as (keyof Sum)[]) sum[member] += other[member];
 }
-
-type HostCounts = { -readonly [K in "attempts" | "failed"]: number };
-
-/** Nearest rank. */
-const within = (sorted: readonly number[], share: number): number | null =>
-  sorted[Math.ceil(share * sorted.length) - 1] ?? null;
