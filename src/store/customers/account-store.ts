@@ -23,13 +23,16 @@ import {
   changesOne,
   type Database,
   finds,
+  inserted,
   type SqlPart,
   sql,
   touch,
+  verbatim,
 } from "../database/database.ts";
 import { changeOfBalance, changeOfKey } from "../nodes/changes.ts";
+import { TableColumns } from "../schema/columns.ts";
 import { recording } from "./events.ts";
-import { KEY, type KeyRow, revokedFromRow } from "./key-rows.ts";
+import { KEY, revokedFromRow } from "./key-rows.ts";
 import { loggingAccountChange, loggingEndedSession, loggingEndedSessions } from "./logged-fields.ts";
 import { removingWebhooks } from "./webhook-store.ts";
 
@@ -82,7 +85,7 @@ export class SqlAccountStore implements AccountStore {
 
   async message(hash: SecretHash): Promise<IssuedMessage | null> {
     const [message = null] = await this.db.read<IssuedMessage>`
-      SELECT hash, address, chain_id AS "chainId", expires_at AS "expiresAt" FROM wallet_messages WHERE hash = ${hash}`;
+      SELECT ${MESSAGE} FROM wallet_messages WHERE hash = ${hash}`;
     return message;
   }
 
@@ -127,8 +130,7 @@ export class SqlAccountStore implements AccountStore {
   }
 
   async link(hash: SecretHash): Promise<Link | null> {
-    const [link = null] = await this.db.read<Link>`
-      SELECT hash, email, claimed, expires_at AS "expiresAt" FROM sign_in_links WHERE hash = ${hash}`;
+    const [link = null] = await this.db.read<Link>`SELECT ${LINK} FROM sign_in_links WHERE hash = ${hash}`;
     return link;
   }
 
@@ -226,7 +228,7 @@ export class SqlAccountStore implements AccountStore {
   }
 
   private async liveKeysOf(balances: readonly BalanceId[]): Promise<Key[]> {
-    const rows = await this.db.read<KeyRow>`SELECT ${KEY} FROM keys
+    const rows = await this.db.read<object>`SELECT ${KEY} FROM keys
       WHERE balance_id IN ${this.db.among(balances)} AND root = 0 AND state <> 'revoked'`;
     return rows.map(revokedFromRow);
   }
@@ -294,20 +296,18 @@ interface ReadRows {
 }
 
 /** In one order, so that two changes never wait for each other. */
-const touching = ({ accounts, balances }: ReadRows): Batch => [
-  ...[...accounts].sort(byId).map(([id, version]) => touch("accounts", { id, version })),
-  ...[...balances].sort(byId).map(([id, version]) => touch("balances", { id, version })),
-];
+const touching = (read: ReadRows): Batch =>
+  TABLES.map((table) => [...read[table]].sort(byId).map(([id, version]) => touch(table, { id, version })));
 
 /** What is refused was read in several statements, too, and somebody may have come between them. */
-const unchanged = ({ accounts, balances }: ReadRows): Batch => [
-  ...[...accounts].map(([id, version]) =>
-    finds(1, sql`SELECT 1 FROM accounts WHERE id = ${id} AND version = ${version}`),
-  ),
-  ...[...balances].map(([id, version]) =>
-    finds(1, sql`SELECT 1 FROM balances WHERE id = ${id} AND version = ${version}`),
-  ),
-];
+const unchanged = (read: ReadRows): Batch =>
+  TABLES.map((table) =>
+    [...read[table]].map(([id, version]) =>
+      finds(1, sql`SELECT 1 FROM ${verbatim(table)} WHERE id = ${id} AND version = ${version}`),
+    ),
+  );
+
+const TABLES = ["accounts", "balances"] as const;
 
 const byId = ([a]: readonly [string, number], [b]: readonly [string, number]): number => (a < b ? -1 : 1);
 
@@ -325,20 +325,16 @@ type BalanceRecordRow = Omit<BalanceRecord, "owner" | "claim" | "claimant"> & {
   readonly version: number;
 };
 
-const addingAccount = (
-  { id, email, wallet, createdAt, provedAt }: Account,
-  balance: AccountChange["balance"],
-): Batch => [
-  sql`INSERT INTO accounts (id, email, wallet, created_at, proved_at)
-    VALUES (${id}, ${email}, ${wallet}, ${createdAt}, ${provedAt})
+const addingAccount = (account: Account, balance: AccountChange["balance"]): Batch => [
+  sql`INSERT INTO accounts ${inserted(ACCOUNT.row(account))}
     ON CONFLICT (id) DO UPDATE SET proved_at = excluded.proved_at`,
   balance &&
     sql`INSERT INTO balances (id, account_id, created_at, attached_at)
-      VALUES (${balance.id}, ${id}, ${balance.createdAt}, ${balance.createdAt})`,
+      VALUES (${balance.id}, ${account.id}, ${balance.createdAt}, ${balance.createdAt})`,
 ];
 
-const claiming = ({ balanceId, accountId, at }: Claim): CommitStatement =>
-  sql`INSERT INTO claims (balance_id, account_id, at) VALUES (${balanceId}, ${accountId}, ${at})
+const claiming = (claim: Claim): CommitStatement =>
+  sql`INSERT INTO claims ${inserted(CLAIM.row(claim))}
     ON CONFLICT (balance_id) DO UPDATE SET account_id = excluded.account_id, at = excluded.at`;
 
 /** A balance becomes an account's, or leaves it by its first owner's word or the operator's. */
@@ -389,21 +385,20 @@ const addingSession = ({ hash, expiresAt }: Session, account: AccountId, now: Ep
     WHERE account_id = ${account} ORDER BY expires_at DESC LIMIT ${MANY} OFFSET ${MAX_SESSIONS})`,
 ];
 
-const addingLink = ({ hash, email, claimed, expiresAt }: Link, now: EpochMs): Batch => [
+const addingLink = (link: Link, now: EpochMs): Batch => [
   sql`DELETE FROM sign_in_links WHERE expires_at <= ${now}`,
-  sql`INSERT INTO sign_in_links (hash, email, claimed, expires_at)
-    VALUES (${hash}, ${email}, ${claimed}, ${expiresAt})`,
+  sql`INSERT INTO sign_in_links ${inserted(LINK.row(link))}`,
 ];
 
-const addingMessage = ({ hash, address, chainId, expiresAt }: IssuedMessage, now: EpochMs): Batch => [
+const addingMessage = (message: IssuedMessage, now: EpochMs): Batch => [
   sql`DELETE FROM wallet_messages WHERE expires_at <= ${now}`,
-  sql`INSERT INTO wallet_messages (hash, address, chain_id, expires_at)
-    VALUES (${hash}, ${address}, ${chainId}, ${expiresAt})`,
+  sql`INSERT INTO wallet_messages ${inserted(MESSAGE.row(message))}`,
 ];
 
-const ACCOUNT = sql`a.id, a.email, a.wallet, a.suspended, a.created_at AS "createdAt", a.proved_at AS "provedAt",
-  a.deleted_at AS "deletedAt"`;
-const CLAIM = sql`balance_id AS "balanceId", account_id AS "accountId", at`;
+const ACCOUNT = new TableColumns<Account>("id email wallet suspended createdAt provedAt deletedAt", {}, "a.");
+const CLAIM = new TableColumns<Claim>("balanceId accountId at");
+const LINK = new TableColumns<Link>("hash email claimed expiresAt");
+const MESSAGE = new TableColumns<IssuedMessage>("hash address chainId expiresAt");
 /** A node of the version before knows no `claimed_at`. */
 const CLAIMED_AT = sql`CASE WHEN setup_key IS NOT NULL THEN coalesce(claimed_at, attached_at) END`;
 

@@ -42,17 +42,7 @@ import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../no
 import { ROTATION_ID } from "../schema/column-names.ts";
 import { logging } from "./change-log.ts";
 import { recording } from "./events.ts";
-import {
-  BALANCE,
-  type BalanceRow,
-  balanceFromRow,
-  changeable,
-  KEY,
-  type KeyRow,
-  keyFromRow,
-  revokedFromRow,
-  rowOf,
-} from "./key-rows.ts";
+import { BALANCE, type BalanceRow, balanceFromRow, changeable, KEY, revokedFromRow } from "./key-rows.ts";
 import { loggingBalance, loggingBudget, loggingKey, loggingNewKey, loggingRun } from "./logged-fields.ts";
 import { changeRun, updatingRun, versionedRun } from "./runs.ts";
 import { suspend, suspensionsOf } from "./suspensions.ts";
@@ -73,11 +63,11 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async keyByHash(hash: SecretHash): Promise<Key | null> {
-    return firstKey(await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE hash = ${hash}`);
+    return firstKey(await this.db.read<object>`SELECT ${KEY} FROM keys WHERE hash = ${hash}`);
   }
 
   async keyById(id: KeyId): Promise<Key | null> {
-    return firstKey(await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE id = ${id}`);
+    return firstKey(await this.db.read<object>`SELECT ${KEY} FROM keys WHERE id = ${id}`);
   }
 
   async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
@@ -96,7 +86,7 @@ export class SqlKeyStore implements KeyStore {
 
   async activeSuccessor(id: KeyId): Promise<Key | null> {
     return firstKey(
-      await this.db.read<KeyRow>`
+      await this.db.read<object>`
         SELECT ${KEY} FROM keys WHERE state = 'active'
           AND (balance_id, ${verbatim(ROTATION_ID)}) IN (SELECT balance_id, ${verbatim(ROTATION_ID)} FROM keys WHERE id = ${id} AND state = 'rotated')`,
     );
@@ -115,20 +105,20 @@ export class SqlKeyStore implements KeyStore {
   ): Promise<Key[]> {
     const works = live(this.clock.now());
     const text = `%${search?.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
-    const rows = await this.db.read<KeyRow>`
+    const rows = await this.db.read<object>`
       SELECT ${KEY} FROM keys WHERE balance_id IN ${this.db.among(balances)} AND (created_at, id) < (${behind("keys", before)})
         AND ${search === null ? sql`TRUE` : sql`lower(coalesce(name, '') || ' ' || prefix || ' ' || id) LIKE ${text} ESCAPE '\\'`}
         AND ${state === null ? sql`TRUE` : state === "active" ? sql`(${works})` : sql`NOT (${works})`}
         AND ${ids === null ? sql`TRUE` : sql`id IN ${this.db.among(ids)}`}
       ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
-    return rows.map(keyFromRow);
+    return rows.map(KEY.read);
   }
 
   async liveKeysOf(balance: BalanceId, limit: number): Promise<Key[]> {
-    const rows = await this.db.read<KeyRow>`
+    const rows = await this.db.read<object>`
       SELECT ${KEY} FROM keys WHERE balance_id = ${balance} AND ${live(this.clock.now())}
       ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
-    return rows.map(keyFromRow);
+    return rows.map(KEY.read);
   }
 
   async addBalance(balance: Balance, key: Key): Promise<void> {
@@ -182,7 +172,7 @@ export class SqlKeyStore implements KeyStore {
       if (refused(decided)) return { result: decided };
       const others = sql`balance_id = ${balanceId} AND ${verbatim(ROTATION_ID)} = ${rotationId} AND id <> ${id} AND state <> 'revoked'`;
       const ended = decided.endsSiblings
-        ? (await this.db.read<KeyRow>`SELECT ${KEY} FROM keys WHERE ${others}`).map(revokedFromRow)
+        ? (await this.db.read<object>`SELECT ${KEY} FROM keys WHERE ${others}`).map(revokedFromRow)
         : [];
       return {
         result: { ...decided, ended },
@@ -409,7 +399,7 @@ function changedKeyEvents(before: Key, { key, successor, ended }: ChangedKey, at
   ];
 }
 
-const insertKey = (key: Key): CommitStatement => changesOne(sql`INSERT INTO keys ${inserted(rowOf(key))}`);
+const insertKey = (key: Key): CommitStatement => changesOne(sql`INSERT INTO keys ${inserted(KEY.row(key))}`);
 
 const BALANCES = sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
 
@@ -418,4 +408,4 @@ const EVERY_KEY: KeyFilter = { search: null, state: null, ids: null };
 /** Neither revoked nor expired. */
 const live = (now: EpochMs) => sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
 
-const firstKey = ([row]: readonly KeyRow[]): Key | null => (row === undefined ? null : keyFromRow(row));
+const firstKey = ([row]: readonly object[]): Key | null => (row === undefined ? null : KEY.read(row));

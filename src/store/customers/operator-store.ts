@@ -8,6 +8,7 @@ import { isoTime } from "../../units/clock.ts";
 import { type Refusal, refused } from "../../units/errors/refusal.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import { type Batch, changesOne, type Database, finds, inserted, sql } from "../database/database.ts";
+import { TableColumns } from "../schema/columns.ts";
 import { logging } from "./change-log.ts";
 
 export class SqlOperatorStore implements OperatorStore {
@@ -45,13 +46,10 @@ export class SqlOperatorStore implements OperatorStore {
 function writing(known: StoredOperator | null, next: StoredOperator | "remove", count: number): Batch {
   if (known === null) {
     if (next === "remove") return [];
-    const { name, role, tokenHash, createdAt, expiresAt } = next;
     return [
       finds(count, sql`SELECT 1 FROM operators`),
-      changesOne(
-        sql`INSERT INTO operators ${inserted({ name, role, token_hash: tokenHash, created_at: createdAt, expires_at: expiresAt })}`,
-      ),
-      logging(about("operator.added", name, {}, fieldsOf(next))),
+      changesOne(sql`INSERT INTO operators ${inserted(OPERATOR.row(next))}`),
+      logging(about("operator.added", next.name, {}, fieldsOf(next))),
     ];
   }
   const { name, tokenHash } = known;
@@ -79,4 +77,4 @@ const fieldsOf = ({ role, expiresAt }: StoredOperator): ChangedFields => ({
   expires_at: expiresAt === null ? null : isoTime(expiresAt),
 });
 
-const OPERATOR = sql`name, role, token_hash AS "tokenHash", created_at AS "createdAt", expires_at AS "expiresAt"`;
+const OPERATOR = new TableColumns<StoredOperator>("name role tokenHash createdAt expiresAt");

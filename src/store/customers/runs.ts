@@ -16,6 +16,7 @@ import {
   sql,
 } from "../database/database.ts";
 import { changeOfRun } from "../nodes/changes.ts";
+import { TableColumns } from "../schema/columns.ts";
 
 export async function changeRun(
   db: Database,
@@ -73,24 +74,19 @@ async function otherRuns(db: Database, balance: BalanceId, most: number): Promis
 }
 
 const insertingRun = (balance: BalanceId, run: StoredRun): CommitStatement =>
-  changesOne(sql`INSERT INTO runs ${inserted({ balance_id: balance, name: run.name, ...rowOfRun(run) })}`);
+  changesOne(sql`INSERT INTO runs ${inserted({ balance_id: balance, ...RUN.row(run) })}`);
 
 /** A conflict where others that started since have filled the balance. */
 const leavingRoom = (balance: BalanceId, { name }: StoredRun, most: number): CommitStatement =>
   changesOne(sql`UPDATE runs SET version = version WHERE balance_id = ${balance} AND name = ${name}
     AND (SELECT count(*) FROM runs WHERE balance_id = ${balance}) <= ${most}`);
 
-export const updatingRun = (balance: BalanceId, run: StoredRun, version: number): CommitStatement =>
-  changesOne(sql`UPDATE runs SET ${assigned(rowOfRun(run))}, version = version + 1
-    WHERE balance_id = ${balance} AND name = ${run.name} AND version = ${version}`);
+export const updatingRun = (
+  balance: BalanceId,
+  { name, ...changed }: StoredRun,
+  version: number,
+): CommitStatement =>
+  changesOne(sql`UPDATE runs SET ${assigned(RUN.row(changed))}, version = version + 1
+    WHERE balance_id = ${balance} AND name = ${name} AND version = ${version}`);
 
-const rowOfRun = ({ startedAt, startedBy, usedAt, cap, calls, revision }: StoredRun) => ({
-  started_at: startedAt,
-  started_by: startedBy,
-  used_at: usedAt,
-  cap,
-  calls,
-  revision,
-});
-
-const RUN = sql`name, cap, calls, started_at AS "startedAt", started_by AS "startedBy", used_at AS "usedAt", revision`;
+const RUN = new TableColumns<StoredRun>("name cap calls startedAt startedBy usedAt revision");

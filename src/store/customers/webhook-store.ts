@@ -28,6 +28,7 @@ import {
   sql,
   verbatim,
 } from "../database/database.ts";
+import { AS_WORDS, TableColumns } from "../schema/columns.ts";
 import { loggingWebhook } from "./logged-fields.ts";
 
 /** Events that wait for the endpoints of one table. With several processes, the one that puts an endpoint off sends to it. */
@@ -112,7 +113,7 @@ export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
           secrets,
           lowCredit,
         }) => sql`INSERT INTO webhooks (id, url, kinds, secrets, low_credit)
-          VALUES (${id}, ${url}, ${kindsColumn(kinds)}, ${secrets.join(" ")}, ${lowCredit})
+          VALUES (${id}, ${url}, ${AS_KINDS.write(kinds)}, ${secrets.join(" ")}, ${lowCredit})
           ON CONFLICT (id) DO UPDATE SET kinds = excluded.kinds, secrets = excluded.secrets,
             low_credit = excluded.low_credit, paused_at = NULL,
             due_at = CASE WHEN webhooks.paused_at IS NULL THEN webhooks.due_at ELSE 0 END,
@@ -137,7 +138,7 @@ export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
         OR EXISTS (SELECT 1 FROM balances WHERE low_credit IS NOT NULL) ORDER BY url, id`;
     return rows.map(({ kinds, problem, pausedAt, waiting, ...row }) => ({
       ...fromRow(row),
-      kinds: kindsFrom(kinds),
+      kinds: AS_KINDS.read(kinds),
       problem,
       pausedAt,
       waiting,
@@ -176,12 +177,12 @@ const fromRow = ({ id, url, secrets, failures, dueAt }: WebhookRow): Webhook => 
 
 const FORGOTTEN_AT_ONCE = 500;
 
+type Kinds = readonly WebhookEventKind[] | null;
 /** Each between two spaces; empty for all. */
-const kindsColumn = (kinds: readonly WebhookEventKind[] | null): string =>
-  kinds === null ? "" : ` ${kinds.join(" ")} `;
-
-const kindsFrom = (column: string): readonly WebhookEventKind[] | null =>
-  column === "" ? null : (column.trim().split(" ") as WebhookEventKind[]);
+const AS_KINDS = {
+  write: (kinds: Kinds): string => (kinds === null ? "" : ` ${kinds.join(" ")} `),
+  read: (column: string): Kinds => (column === "" ? null : (column.trim().split(" ") as WebhookEventKind[])),
+};
 
 export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookStore {
   constructor(db: Database) {
@@ -189,15 +190,15 @@ export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookSt
   }
 
   async list(balance: BalanceId): Promise<readonly OwnWebhook[]> {
-    const rows = await this.db.read<OwnWebhookRow>`
+    const rows = await this.db.read<object>`
       SELECT ${WEBHOOK} FROM owner_webhooks w WHERE balance_id = ${balance} ORDER BY created_at, id`;
-    return rows.map(ownFromRow);
+    return rows.map(WEBHOOK.read);
   }
 
   async find(balance: BalanceId, id: string): Promise<OwnWebhook | null> {
-    const [row] = await this.db.read<OwnWebhookRow>`
+    const [row] = await this.db.read<object>`
       SELECT ${WEBHOOK} FROM owner_webhooks w WHERE balance_id = ${balance} AND id = ${id}`;
-    return row === undefined ? null : ownFromRow(row);
+    return row === undefined ? null : WEBHOOK.read(row);
   }
 
   add(webhook: OwnWebhook, by: Actor): ReturnType<OwnWebhookStore["add"]> {
@@ -205,14 +206,13 @@ export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookSt
     return this.db.change<"added" | "full" | "changed hands">(balanceId, async () => {
       if (!(await this.isOwner(balanceId, by))) return { result: "changed hands" };
       if ((await this.list(balanceId)).length >= MAX_OWN_WEBHOOKS) return { result: "full" };
-      const { id, url, format, createdAt } = webhook;
-      const row = { id, balance_id: balanceId, url, format, created_at: createdAt, ...columnsOf(webhook) };
+      const { id } = webhook;
       return {
         result: "added",
         statements: [
           holding(balanceId, by),
           loggingWebhook(null, webhook),
-          changesOne(sql`INSERT INTO owner_webhooks ${inserted(row)}`),
+          changesOne(sql`INSERT INTO owner_webhooks ${inserted(WEBHOOK.row(webhook))}`),
           // Others may have added one meanwhile; they wait for the balance now.
           changesOne(sql`UPDATE owner_webhooks SET due_at = due_at WHERE id = ${id}
             AND (SELECT count(*) FROM owner_webhooks WHERE balance_id = ${balanceId}) <= ${MAX_OWN_WEBHOOKS}`),
@@ -230,7 +230,7 @@ export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookSt
     return this.db.change<OwnWebhook | null | "changed hands">(balance, async () => {
       if (!(await this.isOwner(balance, by))) return { result: "changed hands" };
       const present = await this.find(balance, id);
-      const columns = columnsOf(change);
+      const columns = WEBHOOK.row(change);
       if (present === null || Object.keys(columns).length === 0) return { result: present };
       return {
         result: { ...present, ...change },
@@ -263,7 +263,7 @@ export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookSt
 
   /** From one endpoint for which events wait to the next one, by their index: there may be many for which none does. */
   protected async due(now: EpochMs, limit: number): Promise<readonly Webhook[]> {
-    const due = await this.db.read<OwnWebhookRow>`
+    const due = await this.db.read<object>`
       WITH RECURSIVE waiting (id) AS (
         SELECT min(webhook_id) FROM owner_deliveries
         UNION ALL
@@ -271,7 +271,7 @@ export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookSt
         FROM waiting WHERE waiting.id IS NOT NULL)
       SELECT ${WEBHOOK} FROM waiting JOIN owner_webhooks w ON w.id = waiting.id
       WHERE w.paused_at IS NULL AND w.due_at <= ${now} ORDER BY w.due_at, w.id LIMIT ${limit}`;
-    return due.map((row) => signing(ownFromRow(row), now));
+    return due.map((row) => signing(WEBHOOK.read(row), now));
   }
 
   protected override pausing(id: string): Batch {
@@ -307,36 +307,8 @@ function owned(balance: BalanceId, by: Actor): SqlPart {
   }
 }
 
-type OwnWebhookRow = Omit<OwnWebhook, "kinds" | "secrets"> & {
-  readonly kinds: string;
-  readonly secrets: string;
-};
-
-const WEBHOOK = sql`w.id, w.balance_id AS "balanceId", w.url, w.kinds, w.format, w.secrets,
-  w.overlap_until AS "overlapUntil", w.created_at AS "createdAt", w.failures, w.problem, w.paused_at AS "pausedAt",
-  w.due_at AS "dueAt"`;
-
-const ownFromRow = ({ kinds, secrets, ...row }: OwnWebhookRow): OwnWebhook => ({
-  ...row,
-  kinds: kindsFrom(kinds),
-  secrets: secrets === "" ? [] : secrets.split(" "),
-});
-
-/** The ones that are given. */
-function columnsOf(change: OwnWebhookChange): Readonly<Record<string, string | number | null>> {
-  const { url, kinds, secrets, overlapUntil, failures, problem, pausedAt, dueAt } = change;
-  const columns = {
-    url,
-    kinds: kinds === undefined ? undefined : kindsColumn(kinds),
-    secrets: secrets?.join(" "),
-    overlap_until: overlapUntil,
-    failures,
-    problem,
-    paused_at: pausedAt,
-    due_at: dueAt,
-  };
-  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    string | number | null
-  >;
-}
+const WEBHOOK = new TableColumns<OwnWebhook>(
+  "id balanceId url kinds format secrets overlapUntil createdAt failures problem pausedAt dueAt",
+  { kinds: AS_KINDS, secrets: AS_WORDS },
+  "w.",
+);

@@ -5,7 +5,8 @@ import {
   MAX_QUEUED,
   type TakenNonce,
 } from "../../payments/gas-line.ts";
-import { assigned, changesOne, type Database, finds, inserted, sql, verbatim } from "../database/database.ts";
+import { assigned, changesOne, type Database, finds, inserted, sql } from "../database/database.ts";
+import { AS_WORDS, TableColumns } from "../schema/columns.ts";
 
 /** Nonces of gas accounts. One account's nonces are taken one after another. */
 export class SqlGasLineStore implements GasLineStore {
@@ -13,16 +14,16 @@ export class SqlGasLineStore implements GasLineStore {
 
   take(account: GasAccountId, row: GasNonce, mined: number): Promise<TakenNonce> {
     return this.db.change<TakenNonce>(`gas ${account.chainId} ${account.address}`, async () => {
-      const waiting = await this.db.read<GasRow>`SELECT ${COLUMNS} FROM gas_nonces
+      const waiting = await this.db.read<GasNonce>`SELECT ${NONCE} FROM gas_nonces
         WHERE ${of(account)} AND nonce >= ${mined} ORDER BY nonce LIMIT ${MAX_ROWS}`;
       const known = row.payment === null ? undefined : waiting.find(({ payment }) => payment === row.payment);
-      if (known !== undefined) return { result: { kind: "known", row: nonceFrom(known) } };
+      if (known !== undefined) return { result: { kind: "known", row: NONCE.read(known) } };
       if (waiting.length >= MAX_QUEUED) return { result: { kind: "full" } };
       const free = waiting.findIndex(({ nonce }, index) => nonce !== mined + index);
       const nonce = mined + (free === -1 ? waiting.length : free);
       if (nonce !== row.nonce) return { result: { kind: "another", nonce } };
       const { chainId: chain_id, address } = account;
-      const values = { chain_id, account: address, nonce, ...written(row), created_at: row.createdAt };
+      const values = { chain_id, account: address, ...NONCE.row(row) };
       // If two take the same nonce, or one each for the same payment, one finds the other's.
       const taken = sql`SELECT nonce FROM gas_nonces WHERE ${of(account)} AND nonce >= ${mined}`;
       return {
@@ -37,17 +38,17 @@ export class SqlGasLineStore implements GasLineStore {
   }
 
   async line(account: GasAccountId): Promise<readonly GasNonce[]> {
-    const rows = await this.db.read<GasRow>`SELECT ${COLUMNS} FROM gas_nonces
+    const rows = await this.db.read<GasNonce>`SELECT ${NONCE} FROM gas_nonces
       WHERE ${of(account)} ORDER BY nonce DESC LIMIT ${MAX_ROWS}`;
-    return rows.map(nonceFrom).toReversed();
+    return rows.map(NONCE.read).toReversed();
   }
 
   async replace(account: GasAccountId, present: GasNonce, next: GasNonce): Promise<boolean> {
-    const { payment, signed } = written(present);
+    const { nonce, payment, signed } = NONCE.row(present);
     const done = await this.db.commit([
-      changesOne(sql`UPDATE gas_nonces SET ${assigned(written(next))}
-        WHERE ${of(account)} AND nonce = ${present.nonce} AND signed = ${signed}
-          AND payment IS NOT DISTINCT FROM ${payment}`),
+      changesOne(sql`UPDATE gas_nonces SET ${assigned(NONCE.row(next))}
+        WHERE ${of(account)} AND nonce = ${nonce!} AND signed = ${signed!}
+          AND payment IS NOT DISTINCT FROM ${payment!}`),
     ]);
     return done !== null;
   }
@@ -59,23 +60,7 @@ export class SqlGasLineStore implements GasLineStore {
 
 const of = ({ chainId, address }: GasAccountId) => sql`chain_id = ${chainId} AND account = ${address}`;
 
-const COLUMNS = verbatim(`nonce, payment, signed, created_at AS "createdAt", signed_at AS "signedAt"`);
-
-interface GasRow extends Omit<GasNonce, "signed"> {
-  /** With a space between two. */
-  readonly signed: string;
-}
-
-const nonceFrom = (row: GasRow): GasNonce => ({
-  ...row,
-  signed: row.signed.split(" ") as GasNonce["signed"][number][],
-});
-
-const written = ({ payment, signed, signedAt }: GasNonce) => ({
-  payment,
-  signed: signed.join(" "),
-  signed_at: signedAt,
-});
+const NONCE = new TableColumns<GasNonce>("nonce payment signed createdAt signedAt", { signed: AS_WORDS });
 
 /** More than an account's transactions that are not final yet, unless the chain finalises nothing for long. */
 const MAX_ROWS = 5_000;

@@ -44,40 +44,13 @@ import {
 import { cancellingClaims, enteringCredit, hasRoom } from "../ledger/credits.ts";
 import { AUDIT_MS } from "../ledger/sql-ledger-store.ts";
 import { NEXT_POLL_AT } from "../schema/column-names.ts";
+import { AS_NUMBER, TableColumns } from "../schema/columns.ts";
 
-/** A payment's columns, under the names of its members. */
-const PAYMENT = sql`id, rail, external, balance_id AS "balanceId", key_id AS "keyId", state, amount, payer,
-  "transaction", reason, "order", idempotency_key AS "idempotencyKey", is_inline AS "isInline", credited, lost, should_be AS "shouldBe", gas, wasted_at AS "wastedAt",
-  created_at AS "createdAt", changed_at AS "changedAt", ${verbatim(NEXT_POLL_AT)} AS "nextPollAt"`;
-
-type PaymentRow = Omit<Payment, "isInline"> & { readonly isInline: 0 | 1 };
-
-const paymentFromRow = (row: PaymentRow): Payment => ({ ...row, isInline: row.isInline === 1 });
-
-/** The payment as a row of its table. */
-const rowOf = (payment: Payment) => ({
-  id: payment.id,
-  rail: payment.rail,
-  external: payment.external,
-  balance_id: payment.balanceId,
-  key_id: payment.keyId,
-  state: payment.state,
-  amount: payment.amount,
-  payer: payment.payer,
-  transaction: payment.transaction,
-  reason: payment.reason,
-  order: payment.order,
-  idempotency_key: payment.idempotencyKey,
-  is_inline: payment.isInline ? 1 : 0,
-  credited: payment.credited,
-  lost: payment.lost,
-  should_be: payment.shouldBe,
-  gas: payment.gas,
-  wasted_at: payment.wastedAt,
-  created_at: payment.createdAt,
-  changed_at: payment.changedAt,
-  [NEXT_POLL_AT]: payment.nextPollAt,
-});
+const PAYMENT = new TableColumns<Payment>(
+  `id rail external balanceId keyId state amount payer transaction reason order idempotencyKey isInline credited lost
+    shouldBe gas wastedAt createdAt changedAt nextPollAt`,
+  { isInline: AS_NUMBER, nextPollAt: NEXT_POLL_AT },
+);
 
 /** States that count against no limit, as SQL lists them. */
 const NOTHING_STATES = listed(CAME_TO_NOTHING);
@@ -161,12 +134,12 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
         withinCaps.push({ cap, statement, holds: (await db.rows(statement)).length > 0 });
       }
       // Last, whether it is known: what is above a cap may be this payment, which somebody else has added meanwhile.
-      const [sameName] = await db.read<PaymentRow>`SELECT ${PAYMENT} FROM payments
+      const [sameName] = await db.read<object>`SELECT ${PAYMENT} FROM payments
         WHERE rail = ${rail} AND external = ${external} ${db.forUpdate}`;
-      const [sameKey] = await db.read<PaymentRow>`SELECT ${PAYMENT} FROM payments
+      const [sameKey] = await db.read<object>`SELECT ${PAYMENT} FROM payments
         WHERE balance_id = ${balanceId} AND idempotency_key = ${idempotencyKey} AND ${CAME_TO_SOMETHING} ${db.forUpdate}`;
       const known = sameName ?? sameKey;
-      if (known !== undefined) return { result: { kind: "known", payment: paymentFromRow(known) } };
+      if (known !== undefined) return { result: { kind: "known", payment: PAYMENT.read(known) } };
       const reached = withinCaps.find(({ holds }) => !holds);
       if (reached !== undefined) return { result: { kind: "capped", cap: reached.cap } };
       return {
@@ -176,7 +149,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
           caps.map((cap) => (cap.of === "network gas" ? db.lock(`wasted gas ${cap.network}`) : null)),
           touch("balances", balance),
           withinCaps.map(({ statement }) => finds(1, statement)),
-          changesOne(sql`INSERT INTO payments ${inserted(rowOf(payment))}`),
+          changesOne(sql`INSERT INTO payments ${inserted(PAYMENT.row(payment))}`),
           loggingPayment(null, payment),
         ],
       };
@@ -188,9 +161,9 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
   }
 
   async byExternal(rail: RailName, external: string): Promise<Payment | null> {
-    const [row] = await this.db.read<PaymentRow>`
+    const [row] = await this.db.read<object>`
       SELECT ${PAYMENT} FROM payments WHERE rail = ${rail} AND external = ${external}`;
-    return row === undefined ? null : paymentFromRow(row);
+    return row === undefined ? null : PAYMENT.read(row);
   }
 
   async change(id: PaymentId, decide: (payment: Payment) => PaymentChange | null): Promise<Payment> {
@@ -248,7 +221,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
 
   async claim(now: EpochMs, until: EpochMs, limit: number): Promise<readonly Payment[]> {
     for (;;) {
-      const due = await this.db.read<PaymentRow & VersionedRow>`SELECT ${PAYMENT}, version FROM payments
+      const due = await this.db.read<VersionedRow>`SELECT ${PAYMENT}, version FROM payments
         WHERE ${verbatim(NEXT_POLL_AT)} <= ${now} ORDER BY ${verbatim(NEXT_POLL_AT)} LIMIT ${limit}`;
       if (due.length === 0) return [];
       const taken = await this.db.commit(
@@ -263,17 +236,17 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       const mine = due.filter((_, at) => taken?.[at] === 1);
       // What others have taken is not due any more.
       if (mine.length > 0)
-        return mine.map(({ version: _, ...row }) => paymentFromRow({ ...row, nextPollAt: until }));
+        return mine.map(({ version: _, ...row }) => PAYMENT.read({ ...row, nextPollAt: until }));
     }
   }
 
   /** Locked, because a commit that still waits for the replica is visible, and could yet be lost. */
   private async versioned(id: PaymentId): Promise<{ payment: Payment; version: number } | null> {
-    const [row] = await this.db.read<PaymentRow & VersionedRow>`
+    const [row] = await this.db.read<VersionedRow>`
       SELECT ${PAYMENT}, version FROM payments WHERE id = ${id} ${this.db.forUpdate}`;
     if (row === undefined) return null;
     const { version, ...payment } = row;
-    return { payment: paymentFromRow(payment), version };
+    return { payment: PAYMENT.read(payment), version };
   }
 
   async oldestSubmitted(butOfReason: string): Promise<EpochMs | null> {
@@ -287,12 +260,12 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
     limit: number,
     before: PaymentId | null,
   ): Promise<readonly Payment[]> {
-    const rows = await this.db.read<PaymentRow>`SELECT ${PAYMENT} FROM payments
+    const rows = await this.db.read<object>`SELECT ${PAYMENT} FROM payments
       WHERE (CAST(${balanceId} AS TEXT) IS NULL OR balance_id = ${balanceId})
         AND (CAST(${keyId} AS TEXT) IS NULL OR key_id = ${keyId})
         AND (CAST(${state} AS TEXT) IS NULL OR state = ${state})
         AND (created_at, id) < (${behind("payments", before)}) ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
-    return rows.map(paymentFromRow);
+    return rows.map(PAYMENT.read);
   }
 }
 
@@ -332,9 +305,8 @@ function paidIn({ balanceId, keyId }: Payment, { of, since }: AmountCap): SqlPar
 }
 
 function updating(payment: Payment, version: number): CommitStatement {
-  const { id, rail, external, balance_id, key_id, idempotency_key, is_inline, created_at, ...changed } =
-    rowOf(payment);
-  return changesOne(sql`UPDATE payments SET ${assigned(changed)}, version = version + 1
+  const { id, rail, external, balanceId, keyId, idempotencyKey, isInline, createdAt, ...changed } = payment;
+  return changesOne(sql`UPDATE payments SET ${assigned(PAYMENT.row(changed))}, version = version + 1
     WHERE id = ${id} AND version = ${version}`);
 }
 
