@@ -5,7 +5,12 @@ import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
-import { ChangingOperator, loggedDifferences } from "../store/logged-changes.ts";
+import {
+  ChangingOperator,
+  changesOfOneMoment,
+  loggedDifferences,
+  NEWEST_FIRST,
+} from "../store/logged-changes.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 const CRASHES = rounds(60, 1_000);
@@ -49,4 +54,12 @@ describeOnPostgres("the log of changes on PostgreSQL", (cluster) => {
     await killer.close();
     await postgres.close();
   }, 600_000);
+
+  test("lists changes of one millisecond in their order", async () => {
+    const url = await cluster.database();
+    const postgres = new Postgres({ url, connections: 1, deadlineMs: 30_000 }, systemClock);
+    await migratePostgres(postgres);
+    expect(await changesOfOneMoment(new PostgresDatabase(postgres))).toEqual(NEWEST_FIRST);
+    await postgres.close();
+  });
 });

@@ -12,7 +12,7 @@ import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
-import { ChangingOperator, loggedDifferences } from "./logged-changes.ts";
+import { ChangingOperator, changesOfOneMoment, loggedDifferences, NEWEST_FIRST } from "./logged-changes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "logged-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -101,6 +101,12 @@ test("a row that is missing, and one too many, are found", async () => {
     expect(await loggedDifferences(db)).not.toEqual([]);
     connection.run("ROLLBACK");
   }
+  connection.close();
+});
+
+test("changes of one millisecond are listed in their order", async () => {
+  const connection = openDatabase(":memory:");
+  expect(await changesOfOneMoment(new SqliteDatabase(connection))).toEqual(NEWEST_FIRST);
   connection.close();
 });
 

@@ -1,3 +1,4 @@
+import type { LoggedChange } from "../../src/customers/changes/change.ts";
 import type { ChangeOrigin } from "../../src/customers/changes/origin.ts";
 import { withOrigin } from "../../src/customers/changes/origin.ts";
 import { changeBudget, createBudget, dropBudget } from "../../src/customers/keys/budgets.ts";
@@ -8,14 +9,39 @@ import { OPERATOR } from "../../src/customers/keys/root.ts";
 import { revise, revoke, rotate } from "../../src/customers/keys/rotation.ts";
 import { newOperatorToken } from "../../src/customers/operators/operator.ts";
 import type { Credit, Debit } from "../../src/ledger/credit.ts";
+import { SqlChangeLog } from "../../src/store/customers/change-log.ts";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { SqlOperatorStore } from "../../src/store/customers/operator-store.ts";
 import type { Database } from "../../src/store/database/database.ts";
-import { DAY_MS, epochMs, systemClock } from "../../src/units/clock.ts";
+import { DAY_MS, type EpochMs, epochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import type { Random } from "../sim/random.ts";
+import { Random } from "../sim/random.ts";
+
+/** Makes changes within one millisecond, and reads them page by page. Returns their numbers. */
+export async function changesOfOneMoment(db: Database): Promise<readonly number[]> {
+  const log = new SqlChangeLog(db);
+  const random = new Random(5);
+  for (let step = 0; step < MOMENT_CHANGES; step++) {
+    const id = `chg_${Buffer.from(random.bytes(new Uint8Array(8))).toString("hex")}` as const;
+    const by = { kind: "operator", id: "kim", name: null } as const;
+    const stamp = { id, at: 1 as EpochMs, by, network: "", request: "" };
+    const change = { action: "configuration.reloaded", balance: null, before: {}, after: {} } as const;
+    await withOrigin({ stamp: () => stamp }, () => log.append({ ...change, subject: `${step}` }));
+  }
+  const any = { since: null, until: null, by: null, action: null, subject: null };
+  const listed: number[] = [];
+  for (let before: string | null = null; ; ) {
+    const page: readonly LoggedChange[] = await log.list(null, any, 7, before);
+    if (page.length === 0) return listed;
+    listed.push(...page.map(({ subject }) => Number(subject)));
+    before = page.at(-1)!.id;
+  }
+}
+
+const MOMENT_CHANGES = 20;
+export const NEWEST_FIRST = Array.from({ length: MOMENT_CHANGES }, (_, at) => MOMENT_CHANGES - 1 - at);
 
 /** Where credits are written: in another way on SQLite alone than where several processes spend. */
 export interface CreditWriter {

@@ -12,7 +12,6 @@ import type { EpochMs } from "../../units/clock.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import {
   type Batch,
-  behind,
   changesOne,
   type Database,
   finds,
@@ -90,11 +89,11 @@ export class SqlChangeLog implements ChangeLog {
     const rows = await this.db
       .read<ChangeLogRow>`SELECT id, created_at AS at, by_kind AS kind, by_id AS "byId",
         by_name AS "byName", action, subject, balance_id AS balance, was, became, network, request FROM change_log
-      WHERE (created_at, id) < (${behind("change_log", before)}) AND ${scope === null ? sql`TRUE` : this.within(scope)}
+      WHERE (created_at, seq) < (${behindRow(before)}) AND ${scope === null ? sql`TRUE` : this.within(scope)}
         ${since === null ? sql`` : sql`AND created_at >= ${since}`} ${until === null ? sql`` : sql`AND created_at < ${until}`}
         ${by === null ? sql`` : sql`AND by_id = ${by}`} ${action === null ? sql`` : sql`AND action = ${action}`}
         ${subject === null ? sql`` : sql`AND subject = ${subject}`}
-      ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+      ORDER BY created_at DESC, seq DESC LIMIT ${limit}`;
     return rows.map(({ kind, byId, byName, was, became, ...row }) => ({
       ...row,
       by: { kind, id: byId, name: byName },
@@ -116,6 +115,11 @@ export class SqlChangeLog implements ChangeLog {
     return account === null ? own : sql`(${own} OR subject = ${account})`;
   }
 }
+
+/** In the order of their transactions, where rows are of one millisecond. From the start where there is no such row. */
+const behindRow = (id: string | null): SqlPart =>
+  sql`coalesce((SELECT created_at FROM change_log WHERE id = ${id}), ${Number.MAX_SAFE_INTEGER}),
+    (SELECT seq FROM change_log WHERE id = ${id})`;
 
 interface ChangeLogRow extends Omit<LoggedChange, "by" | "before" | "after"> {
   readonly kind: LoggedChange["by"]["kind"];
