@@ -10,8 +10,7 @@ import { OperatorsWebhooks } from "../customers/events/operators-webhooks.ts";
 import { OwnWebhooks } from "../customers/events/own-webhooks.ts";
 import { SealedSecrets } from "../customers/events/sealed-secrets.ts";
 import { type ConfiguredWebhook, type Webhook, webhookId } from "../customers/events/webhook.ts";
-import { eventMailLine, mailboxOf } from "../customers/mail/event-mail.ts";
-import { mailLine, OWNERS_MAIL, ownersMail } from "../customers/mail/low-credit.ts";
+import { mailboxOf, mailLines, OWNERS_MAIL, ownersMail } from "../customers/mail/event-mail.ts";
 import type { Mailer } from "../customers/mail/mailer.ts";
 import { systemResolve, urlProblem } from "../hosts/owner-address.ts";
 import { OwnerConnection } from "../hosts/owner-connection.ts";
@@ -23,13 +22,15 @@ export function openEvents(parts: GatewayParts, mailer: Mailer) {
   const { config: active, clock, random, networkSecret, books, log } = parts;
   const sealed = new SealedSecrets(networkSecret, random);
   const toOperators = operatorsLine(parts);
-  const toOwners = ownersLine(parts, sealed, mailer);
-  const lowCreditMails = mailLine({
+  const mails = mailLines({
     accounts: books.accounts,
+    hours: books.mailHours,
+    clock,
     log,
     deliver: (mail) => mailer.deliver(mail),
     links: () => active.links,
   });
+  const toOwners = ownersLine(parts, sealed, mails.others);
   return {
     deliveries: [
       new EventDelivery({
@@ -38,7 +39,7 @@ export function openEvents(parts: GatewayParts, mailer: Mailer) {
         pace: OPERATORS_PACE,
         clock,
         log,
-        open: (webhook) => (webhook.id === OWNERS_MAIL ? lowCreditMails : toOperators(webhook)),
+        open: (webhook) => (webhook.id === OWNERS_MAIL ? mails.lowCredit : toOperators(webhook)),
       }),
       new EventDelivery({
         queue: books.ownWebhooks,
@@ -86,19 +87,8 @@ function operatorsLine({ clock, log }: GatewayParts) {
 }
 
 /** To owners' endpoints, whose secrets are sealed. */
-function ownersLine(
-  { config: active, clock, log, books }: GatewayParts,
-  sealed: SealedSecrets,
-  mailer: Mailer,
-) {
+function ownersLine({ config: active, clock, log }: GatewayParts, sealed: SealedSecrets, mails: WebhookLine) {
   const onFault = (error: unknown) => log("webhooks", { problem: String(error) });
-  const mails = eventMailLine({
-    accounts: books.accounts,
-    hours: books.mailHours,
-    clock,
-    deliver: (mail) => mailer.deliver(mail),
-    links: () => active.links,
-  });
   return (webhook: Webhook): WebhookLine => {
     if (webhook.format === "mail") return mails;
     const secrets = webhook.secrets.map((one) => sealed.open(one));

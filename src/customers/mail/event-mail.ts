@@ -1,29 +1,44 @@
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import { HOUR_MS, isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
+import type { Log } from "../../units/log.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../units/usd.ts";
 import type { Account } from "../accounts/account.ts";
 import type { AccountStore } from "../accounts/account-store.ts";
 import type { Email } from "../accounts/email.ts";
-import type { Mail } from "../accounts/mail.ts";
+import { lowCreditMail, type Mail } from "../accounts/mail.ts";
 import type { WebhookLine } from "../events/delivery.ts";
 import { type OutgoingEvent, TEST_EVENT } from "../events/event.ts";
 import { eventSentence } from "../events/slack.ts";
+import type { ConfiguredWebhook } from "../events/webhook.ts";
 import type { MailOutcome } from "./mailer.ts";
 
-/** An owner's endpoint that is the mailbox of the balance's account: each event that it takes is a mail. */
-export function eventMailLine(deps: EventMailDeps): WebhookLine {
-  return {
-    send: (event) => sendEventMail(event, deps),
-    close() {},
-  };
-}
+/** Owners' mails, as an endpoint: each event `credit.low` becomes a mail to the owner of its balance. */
+export const OWNERS_MAIL = "mail";
 
-export interface EventMailDeps {
+/** Owners without a threshold of their own get none where `lowCredit` is null. */
+export const ownersMail = (lowCredit: NanoUsd | null): ConfiguredWebhook => ({
+  id: OWNERS_MAIL,
+  url: "",
+  format: "mail",
+  kinds: ["credit.low"],
+  secrets: [],
+  lowCredit,
+});
+
+/** Events to the mailbox of the balance's account: those of low credit, and all others that an owner's endpoint takes. */
+export const mailLines = (deps: EventMailDeps): Record<"lowCredit" | "others", WebhookLine> => ({
+  lowCredit: { send: (event) => sendLowCreditMail(event, deps), close() {} },
+  others: { send: (event) => sendEventMail(event, deps), close() {} },
+});
+
+interface EventMailDeps {
   readonly accounts: Pick<AccountStore, "balanceRecord">;
   readonly hours: MailHours;
   readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
   readonly deliver: (mail: Mail) => Promise<MailOutcome>;
-  readonly links: () => { readonly dashboardUrl: string };
+  readonly links: () => { readonly dashboardUrl: string; readonly contact: string | null };
 }
 
 /** Counts mails of events, over all processes. */
@@ -43,9 +58,30 @@ export async function mailboxOf(
   return { account, email: account.email };
 }
 
+type SentMail = ReturnType<WebhookLine["send"]>;
+
+/** Nobody is sent one for a balance that is suspended, or belongs to no account. */
+async function sendLowCreditMail({ balanceId, data }: OutgoingEvent, deps: EventMailDeps): SentMail {
+  const mailbox = await mailboxOf(balanceId as BalanceId, deps.accounts);
+  if (mailbox === null) return null;
+  const { account, email } = mailbox;
+  const { left_usd, below_usd } = JSON.parse(data) as { left_usd: number; below_usd: number };
+  deps.log("low credit", {
+    balance: balanceId,
+    account: account.id,
+    left_usd,
+    below_usd,
+    has_email: email !== null,
+  });
+  if (email === null) return null;
+  const nano = (usd: number) => Math.round(usd * NANO_PER_USD) as NanoUsd;
+  const amounts = { left: nano(left_usd), below: nano(below_usd) };
+  return delivered(lowCreditMail({ to: email, balance: balanceId, ...amounts, ...deps.links() }), deps);
+}
+
 /** Beyond the hour's bound, an event is taken without a mail: `GET /v1/events` has it. */
-async function sendEventMail(event: OutgoingEvent, deps: EventMailDeps): ReturnType<WebhookLine["send"]> {
-  // Each account gets that mail anyway: see low-credit.
+async function sendEventMail(event: OutgoingEvent, deps: EventMailDeps): SentMail {
+  // Each account gets that mail anyway.
   if (event.kind === "credit.low") return null;
   const mailbox = await mailboxOf(event.balanceId as BalanceId, deps.accounts);
   if (mailbox === null || mailbox.email === null)
@@ -54,9 +90,11 @@ async function sendEventMail(event: OutgoingEvent, deps: EventMailDeps): ReturnT
   const hour = (now - (now % HOUR_MS)) as EpochMs;
   const number = await deps.hours.take(mailbox.account.id, hour, MAX_EVENT_MAILS);
   if (number === null) return failed(event, `${MAX_EVENT_MAILS} mails were sent within this hour`);
-  const outcome = await deps.deliver(
-    eventMail(mailbox.email, event, number === MAX_EVENT_MAILS, deps.links()),
-  );
+  return delivered(eventMail(mailbox.email, event, number === MAX_EVENT_MAILS, deps.links()), deps);
+}
+
+async function delivered(mail: Mail, { deliver }: EventMailDeps): SentMail {
+  const outcome = await deliver(mail);
   return outcome === "failed" ? { problem: "the mail server did not take the mail", isFinal: false } : null;
 }
 
