@@ -1,6 +1,6 @@
 import { PaymentWatch } from "../payments/rails/payment-watch.ts";
-import { UnusedRemoval } from "../store/customers/unused-keys.ts";
-import { Retention } from "../store/ledger/fold.ts";
+import { UNUSED_PACE, unusedSlices } from "../store/customers/unused-keys.ts";
+import { HOURLY, Retention, slicesOf } from "../store/retention.ts";
 import type { Events } from "./events.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { Rooms } from "./rooms.ts";
@@ -53,22 +53,26 @@ function removals({ config: active, clock, books, log }: GatewayParts): Stoppabl
     new Retention({
       ...shared,
       keepDays: () => active.config.receipts.keepDays,
-      fold: books.fold,
-      onDeleted: (receipts) => log("receipts deleted", { receipts }),
+      deleteSlice: slicesOf("receipts", books.fold),
+      onDeleted: (rows) => log("receipts deleted", rows),
+      pace: HOURLY,
     }),
     new Retention({
       ...shared,
       keepDays: () => active.config.changes.keepDays,
-      fold: (before) => books.changes.forget(before),
-      onDeleted: (changes) => log("changes deleted", { changes }),
+      deleteSlice: slicesOf("changes", (before) => books.changes.forget(before)),
+      onDeleted: (rows) => log("changes deleted", rows),
+      pace: HOURLY,
     }),
-    new UnusedRemoval({
+    new Retention({
       ...shared,
-      days: () => active.config.unusedDays,
-      store: books.keys,
-      keyring: books.keyring,
-      isInUse: (balance) => books.ledger.counters.ofBalance(balance) !== undefined,
-      onRemoved: (removed) => log("unused removed", removed),
+      keepDays: () => active.config.unusedDays,
+      deleteSlice: unusedSlices(books.keys, {
+        isInUse: (balance) => books.ledger.counters.ofBalance(balance) !== undefined,
+        forget: (keys, balances) => books.keyring.forget(keys, balances),
+      }),
+      onDeleted: (rows) => log("unused removed", rows),
+      pace: UNUSED_PACE,
     }),
   ];
 }

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { allowanceCounter, balanceCounter, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import { Retention } from "../../src/store/ledger/fold.ts";
 import { ANY_RECEIPT } from "../../src/store/ledger/receipts.ts";
 import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { HOURLY, Retention, slicesOf } from "../../src/store/retention.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -197,13 +197,14 @@ describe("retention", () => {
     const retention = new Retention({
       clock,
       keepDays: () => kept.keepDays,
-      fold: async (before) => {
+      deleteSlice: slicesOf("receipts", async (before) => {
         requested.push((clock.now() - before) / DAY_MS);
         const some = kept.slices.shift() ?? 0;
         if (some instanceof Error) throw some;
         return some;
-      },
-      onDeleted: (receipts) => reported.push(receipts),
+      }),
+      onDeleted: ({ receipts }) => reported.push(receipts!),
+      pace: HOURLY,
       onFault: (error) => reported.push(String(error)),
     });
     const pass = async (ms: number) => {

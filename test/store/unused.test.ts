@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { BalanceCursor, RemovedUnused } from "../../src/customers/keys/key-store.ts";
-import { UnusedRemoval } from "../../src/store/customers/unused-keys.ts";
+import { UNUSED_PACE, unusedSlices } from "../../src/store/customers/unused-keys.ts";
+import { Retention } from "../../src/store/retention.ts";
 import { type EpochMs, MINUTE_MS } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -14,21 +15,21 @@ test("a store that refused is asked again soon, and from where it was", async ()
     new Error("the database restarts"),
     { balances: [], keys: [], next: null },
   ];
-  const removal = new UnusedRemoval({
-    clock,
-    days: () => 30,
-    store: {
-      async removeUnused(_: EpochMs, from: BalanceCursor) {
-        queries.push(from.id);
-        const page = pages.shift()!;
-        if (page instanceof Error) throw page;
-        return page;
-      },
+  const store = {
+    async removeUnused(_: EpochMs, from: BalanceCursor) {
+      queries.push(from.id);
+      const page = pages.shift()!;
+      if (page instanceof Error) throw page;
+      return page;
     },
-    keyring: { forget() {} },
-    isInUse: () => false,
-    onRemoved() {},
+  };
+  const removal = new Retention({
+    clock,
+    keepDays: () => 30,
+    deleteSlice: unusedSlices(store, { isInUse: () => false, forget() {} }),
+    onDeleted() {},
     onFault: (error) => faults.push(error),
+    pace: UNUSED_PACE,
   });
   const pass = async (ms: number) => {
     clock.advance(ms);
