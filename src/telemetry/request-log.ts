@@ -1,55 +1,30 @@
 import type { FinishedRequest } from "../ledger/receipt.ts";
-import { type Clock, isoTime, type Timer } from "../units/clock.ts";
+import { type Clock, isoTime } from "../units/clock.ts";
 import { ERRORS } from "../units/errors/codes.ts";
 import { usdFromNano } from "../units/usd.ts";
+import { Batches } from "./batches.ts";
 
 /**
- * Writes one line of JSON for each generation request, in batches, off the requests' path. It never contains
+ * Writes one line of JSON for each generation request. It never contains
  * prompts, answers, keys or their hashes, addresses, hosts' sentences (which may quote a prompt), or names of
  * models that are not in the catalog, because a client may have put anything there.
  */
-export class RequestLog {
-  /** Lines that the reader was too slow for. */
-  dropped = 0;
-  private queue: FinishedRequest[] = [];
-  private timer: Timer | null = null;
-  private writing: Promise<void> | null = null;
-
+export class RequestLog extends Batches<FinishedRequest> {
   constructor(
     private readonly write: LogWriter,
-    private readonly clock: Clock,
+    clock: Clock,
     private readonly knows: (model: string) => boolean,
-  ) {}
+  ) {
+    super(clock, { maxQueued: MAX_QUEUED, maxBatch: MAX_QUEUED, delayMs: FLUSH_MS });
+  }
 
   add(done: FinishedRequest): void {
-    if (this.queue.length >= MAX_QUEUED) {
-      this.dropped += 1;
-      return;
-    }
-    this.queue.push(done);
-    this.timer ??= this.clock.after(FLUSH_MS, () => void this.flush());
+    this.push(done);
   }
 
-  /** Resolves once everything that was added before is written, or given up. */
-  flush(): Promise<void> {
-    this.timer?.cancel();
-    this.timer = null;
-    this.writing ??= this.writeAll().finally(() => {
-      this.writing = null;
-    });
-    return this.writing;
-  }
-
-  private async writeAll(): Promise<void> {
-    while (this.queue.length > 0) {
-      const batch = this.queue;
-      this.queue = [];
-      try {
-        await this.write(batch.map((done) => `${this.line(done)}\n`).join(""));
-      } catch {
-        this.dropped += batch.length;
-      }
-    }
+  protected async leave(batch: readonly FinishedRequest[]): Promise<boolean> {
+    await this.write(batch.map((done) => `${this.line(done)}\n`).join(""));
+    return true;
   }
 
   private line(done: FinishedRequest): string {
