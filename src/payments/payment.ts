@@ -96,6 +96,17 @@ export interface Payment {
   readonly nextPollAt: EpochMs | null;
 }
 
+/** What a payment has while nothing has become of it. */
+export const JUST_CREATED = {
+  state: "created",
+  transaction: null,
+  reason: null,
+  credited: ZERO_USD,
+  lost: ZERO_USD,
+  shouldBe: null,
+  wastedAt: null,
+} as const satisfies Partial<Payment>;
+
 /** What is new of a payment. Members that are left out stay. */
 export interface PaymentChange
   extends Partial<

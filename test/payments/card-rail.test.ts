@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Debit, taken } from "../../src/ledger/credit.ts";
-import type { Payment } from "../../src/payments/payment.ts";
+import { JUST_CREATED, type Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import { newOrder, orderText } from "../../src/payments/rails/stripe/card-order.ts";
@@ -84,24 +84,18 @@ class World {
 
   constructor() {
     this.payments.put({
+      ...JUST_CREATED,
       id: ID,
       rail: "card",
       external: ID,
       balanceId: BALANCE,
       keyId: null,
-      state: "created",
       amount: AMOUNT,
       payer: null,
-      transaction: null,
-      reason: null,
       order: orderText(newOrder(1_061 as Cents, "https://gateway.example")),
       idempotencyKey: null,
       isInline: false,
-      credited: 0 as NanoUsd,
-      lost: 0 as NanoUsd,
-      shouldBe: null,
       gas: 0,
-      wastedAt: null,
       createdAt: 0 as EpochMs,
       changedAt: 0 as EpochMs,
       nextPollAt: 0 as EpochMs,

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { Payment } from "../../src/payments/payment.ts";
+import { JUST_CREATED, type Payment } from "../../src/payments/payment.ts";
 import type { PaymentAudit, PaymentStore } from "../../src/payments/payment-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../../src/units/usd.ts";
 
 const usd = (amount: number) => (amount * 1_000_000_000) as NanoUsd;
 const A = "bal_a" as BalanceId;
@@ -21,24 +21,18 @@ export interface PaymentBench {
 }
 
 export const payment = (name: string, changes: Partial<Payment> = {}): Payment => ({
+  ...JUST_CREATED,
   id: `pay_${name}`,
   rail: "x402",
   external: `eip155:1/0xa/0xb/${name}`,
   balanceId: A,
   keyId: "key_1" as KeyId,
-  state: "created",
   amount: usd(5),
   payer: "0xb",
-  transaction: null,
-  reason: null,
   order: "{}",
   idempotencyKey: null,
   isInline: false,
-  credited: ZERO_USD,
-  lost: ZERO_USD,
-  shouldBe: null,
   gas: 0,
-  wastedAt: null,
   createdAt: NOW,
   changedAt: NOW,
   nextPollAt: NOW,

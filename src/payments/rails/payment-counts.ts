@@ -1,4 +1,5 @@
 import type { Figure } from "../../units/figure.ts";
+import { overriding } from "../../units/overriding.ts";
 import type { Payment, PaymentChange, PaymentState } from "../payment.ts";
 import type { PaymentStore } from "../payment-store.ts";
 import type { SanctionsFigures } from "./x402/sanctions.ts";
@@ -17,13 +18,7 @@ export class PaymentCounts {
 
   /** The store, with what is changed through it counted here. */
   counted(store: PaymentStore): PaymentStore {
-    return {
-      add: (payment, caps) => store.add(payment, caps),
-      find: (id) => store.find(id),
-      byExternal: (rail, external) => store.byExternal(rail, external),
-      claim: (now, until, limit) => store.claim(now, until, limit),
-      oldestSubmitted: (butOfReason) => store.oldestSubmitted(butOfReason),
-      list: (filter, limit, before) => store.list(filter, limit, before),
+    return overriding(store, {
       change: async (id, decide) => {
         let before: Payment | null = null;
         const noted = (payment: Payment): PaymentChange | null => {
@@ -34,7 +29,7 @@ export class PaymentCounts {
         if (before !== null) this.note(before, after);
         return after;
       },
-    };
+    });
   }
 
   figures(): Figure[] {

@@ -5,7 +5,7 @@ import type { BalanceId, PaymentId } from "../../../units/id.ts";
 import { newId } from "../../../units/id.ts";
 import type { RandomBytes } from "../../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../../units/usd.ts";
-import { type Payment, type PaymentChange, paymentKey } from "../../payment.ts";
+import { JUST_CREATED, type Payment, type PaymentChange, paymentKey } from "../../payment.ts";
 import type { AmountCap, CountCap, PaymentStore } from "../../payment-store.ts";
 import { capReached, usedKey } from "../../refusals.ts";
 import type { PaymentPace } from "../payment-pace.ts";
@@ -57,24 +57,18 @@ export class CardRail implements WatchedRail {
     const id = newId("pay", random);
     const added = await store.add(
       {
+        ...JUST_CREATED,
         id,
         rail: "card",
         external: id,
         balanceId,
         keyId: null,
-        state: "created",
         amount,
         payer: null,
-        transaction: null,
-        reason: null,
         order: orderText(newOrder(totalOf(amount, this.fee), this.deps.returnUrl(id))),
         idempotencyKey,
         isInline: false,
-        credited: ZERO_USD,
-        lost: ZERO_USD,
-        shouldBe: null,
         gas: 0,
-        wastedAt: null,
         createdAt: now,
         changedAt: now,
         nextPollAt: epochMs(now + POLL_MS),

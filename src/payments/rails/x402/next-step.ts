@@ -81,20 +81,20 @@ function rejected(
     const { transaction, value } = movement;
     const reason = `${payment.reason} They sent it by hand.`;
     const amount = worthOf(value, token);
-    return { kind: "write", change: { state: "held", amount, transaction, reason, nextPollAt: null } };
+    return write({ state: "held", amount, transaction, reason, nextPollAt: null });
   }
   const isOver =
     kind === "moved" ? movement.block <= head.finalized : kind === "canceled" || isUnusedAtFinality;
-  return { kind: "write", change: { nextPollAt: isOver ? null : later } };
+  return write({ nextPollAt: isOver ? null : later });
 }
 
 /** A node that is behind shows what used the authorization soon; one that still does not in the end may have lost its logs. */
 function unseen(payment: Payment, { head }: Sight, later: EpochMs): Step {
   const isOver = head.finalizedTime >= Number(orderOf(payment).authorization.validBefore);
-  if (!isOver) return { kind: "write", change: { nextPollAt: later } };
+  if (!isOver) return write({ nextPollAt: later });
   const reason = "The node says that the authorization was used, and does not show by which transaction.";
   const change = payment.state === "credited" ? {} : ({ state: "held", reason } as const);
-  return { kind: "write", change: { ...change, nextPollAt: null } };
+  return write({ ...change, nextPollAt: null });
 }
 
 function moved(
@@ -110,21 +110,21 @@ function moved(
   const nextPollAt = isFinal ? null : later;
   if (to !== payTo || value !== authorization.value)
     return elsewhere(payment, to === payTo ? worthOf(value, token) : null, { transaction, nextPollAt });
-  if (payment.state === "credited") return { kind: "write", change: { transaction, nextPollAt } };
+  if (payment.state === "credited") return write({ transaction, nextPollAt });
   const isConfirmed =
     payment.amount >= network.finalizedAbove ? isFinal : head.latest - block + 1 >= network.confirmations;
   if (!isConfirmed || (isOurs === null && !isFinal))
-    return {
-      kind: "write",
-      change: { state: "confirming", transaction, reason: null, nextPollAt: later },
-    };
-  if (isOurs !== true)
-    return { kind: "write", change: { state: "held", transaction, reason: NOT_OURS, nextPollAt: null } };
+    return write({ state: "confirming", transaction, reason: null, nextPollAt: later });
+  if (isOurs !== true) return write({ state: "held", transaction, reason: NOT_OURS, nextPollAt: null });
   const credit = { amount: payment.amount };
-  return {
-    kind: "write",
-    change: { state: "credited", transaction, reason: null, nextPollAt, credit, shouldBe: payment.amount },
-  };
+  return write({
+    state: "credited",
+    transaction,
+    reason: null,
+    nextPollAt,
+    credit,
+    shouldBe: payment.amount,
+  });
 }
 
 /** Its payer signed two transfers by the same nonce, and the other one was carried out. */
@@ -136,7 +136,7 @@ function elsewhere(payment: Payment, arrived: NanoUsd | null, change: PaymentCha
   if (payment.state === "credited") return { kind: "take back", reason };
   const now =
     arrived === null ? ({ state: "failed" } as const) : ({ state: "held", amount: arrived } as const);
-  return { kind: "write", change: { ...change, ...now, reason, nextPollAt: null } };
+  return write({ ...change, ...now, reason, nextPollAt: null });
 }
 
 function unused(
@@ -149,40 +149,32 @@ function unused(
   const { state } = payment;
   const endS = Number(authorization.validBefore);
   if (head.finalizedTime >= endS && isUnusedAtFinality) {
-    if (state === "unused") return { kind: "write", change: { nextPollAt: null } };
+    if (state === "unused") return write({ nextPollAt: null });
     if (state === "credited")
       return { kind: "take back", reason: "The chain was reorganised, and the transfer was not made again." };
     return failed("The authorization ran out before the transfer was made.");
   }
   // Until that is final, the transfer may still turn up in a block from before the end.
   if (head.time >= endS)
-    return {
-      kind: "write",
-      change: {
-        nextPollAt: later,
-        ...(state === "unused" || state === "credited" ? {} : { reason: RAN_OUT }),
-      },
-    };
+    return write({
+      nextPollAt: later,
+      ...(state === "unused" || state === "credited" ? {} : { reason: RAN_OUT }),
+    });
   if (state === "created") {
     // The client that waited for it is gone. An order of credit still stands.
     return payment.isInline
-      ? {
-          kind: "write",
-          change: { state: "unused", reason: "The request that it was for was cut off.", nextPollAt: later },
-        }
+      ? write({ state: "unused", reason: "The request that it was for was cut off.", nextPollAt: later })
       : { kind: "begin" };
   }
-  if (state === "unused") return { kind: "write", change: { nextPollAt: later } };
+  if (state === "unused") return write({ nextPollAt: later });
   const isDue = sentAt === undefined || now - sentAt >= resendMs || state !== "submitted";
-  return isDue ? { kind: "send" } : { kind: "write", change: { nextPollAt: later } };
+  return isDue ? { kind: "send" } : write({ nextPollAt: later });
 }
 
 type Moved = Extract<Movement, { kind: "moved" }>;
 
-const failed = (reason: string): Step => ({
-  kind: "write",
-  change: { state: "failed", reason, nextPollAt: null },
-});
+const write = (change: PaymentChange): Step => ({ kind: "write", change });
+const failed = (reason: string): Step => write({ state: "failed", reason, nextPollAt: null });
 
 /** Another store with the same address may have credited it. */
 const NOT_OURS =

@@ -1,4 +1,5 @@
 import { OutsideParty, secretsIn } from "../../../units/outside-party.ts";
+import { overriding } from "../../../units/overriding.ts";
 import type { Chain } from "./chain.ts";
 import type { X402Network } from "./network.ts";
 import type { SettleHint, Settler } from "./settler.ts";
@@ -42,7 +43,3 @@ export function partyOf({ rpc, settledBy }: X402Network): OutsideParty {
     addresses,
   });
 }
-
-/** Also methods of a class, which a copy would lose. */
-const overriding = <Parts extends object>(parts: Parts, others: Partial<Parts>): Parts =>
-  new Proxy(parts, { get: (target, name) => Reflect.get(name in others ? others : target, name) });

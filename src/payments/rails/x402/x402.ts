@@ -5,8 +5,8 @@ import type { Figure } from "../../../units/figure.ts";
 import { type BalanceId, type KeyId, newId } from "../../../units/id.ts";
 import type { RandomBytes } from "../../../units/random.ts";
 import { SingleFlight } from "../../../units/single-flight.ts";
-import { type NanoUsd, ZERO_USD } from "../../../units/usd.ts";
-import type { Payment } from "../../payment.ts";
+import type { NanoUsd } from "../../../units/usd.ts";
+import { JUST_CREATED, type Payment } from "../../payment.ts";
 import type { AmountCap, CountCap, PaymentCap } from "../../payment-store.ts";
 import { capReached, gasRefusal, usedKey } from "../../refusals.ts";
 import { externalOf, mismatch, type SignedPayment } from "./authorization.ts";
@@ -214,17 +214,14 @@ export class X402Rail {
     const now = this.deps.clock.now();
     const { authorization, accepted, signature } = signed;
     const { network, asset, payTo } = accepted;
+    const { balanceId, keyId, amount, idempotencyKey, isInline } = order;
     return {
+      ...JUST_CREATED,
+      ...{ balanceId, keyId, amount, idempotencyKey, isInline },
       id: newId("pay", this.deps.random),
       rail: this.name,
       external,
-      balanceId: order.balanceId,
-      keyId: order.keyId,
-      state: "created",
-      amount: order.amount,
       payer: authorization.from,
-      transaction: null,
-      reason: null,
       order: JSON.stringify({
         network,
         asset,
@@ -237,13 +234,7 @@ export class X402Rail {
         ...(risk.isContract ? { isContract: true } : {}),
         ...(order.isOwners ? { isOwners: true } : {}),
       } satisfies X402Order),
-      idempotencyKey: order.idempotencyKey,
-      isInline: order.isInline,
-      credited: ZERO_USD,
-      lost: ZERO_USD,
-      shouldBe: null,
       gas: gasAtRisk(risk),
-      wastedAt: null,
       createdAt: now,
       changedAt: now,
       nextPollAt: epochMs(now + this.deps.pace.leaseMs),
