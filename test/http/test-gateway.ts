@@ -1,12 +1,12 @@
 import type { Feature } from "../../src/api/about.ts";
 import { catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { PAYMENTS } from "../../src/config/payment-settings.ts";
-import type { ContractAnswer } from "../../src/customers/accounts/contract-signatures.ts";
 import type { Mail } from "../../src/customers/accounts/mail.ts";
 import { OwnWebhooks } from "../../src/customers/events/own-webhooks.ts";
 import { SealedSecrets } from "../../src/customers/events/sealed-secrets.ts";
 import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { Runs } from "../../src/customers/keys/runs.ts";
+import type { ContractAnswer } from "../../src/customers/wallets/contract-signatures.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import type { GenerationAnswer, GenerationCall } from "../../src/generation/answer.ts";
 import { ReceiptSigner } from "../../src/generation/signing/receipt-signer.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../units/clock.ts";
 import type { RandomBytes } from "../../units/random.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { ContractSignatures } from "../wallets/contract-signatures.ts";
 import type { AccountStore } from "./account-store.ts";
-import type { ContractSignatures } from "./contract-signatures.ts";
 import type { Mail } from "./mail.ts";
 
 /** What the operations on accounts work with. `links` follows reloads. */
