@@ -187,7 +187,7 @@ export class Holders {
       clock,
       random: random.bytes,
       settings: () => ({ graceMs: 86_400_000 }),
-      keyring: { forgetKey() {} },
+      keyring: { forget() {} },
       spendable: { of: () => 0 },
       store: { changeKey: this.changeStored.bind(this) } as Pick<KeyStore, "changeKey">,
     };

@@ -257,7 +257,7 @@ class Node {
     this.membership = new Membership(registry, clock, name, joined, {
       changed: async (changes) => {
         for (const { balance, key } of changes)
-          if (key !== null) this.keyring.forgetKey({ hash: key });
+          if (key !== null) this.keyring.forget([{ hash: key }], []);
           else if (balance === null) this.keyring.forgetAll();
         // What was granted goes back, and the Authority has to answer.
         if (changes.some(({ counters }) => counters.length > 0)) await this.call(() => {});

@@ -1,6 +1,6 @@
-import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { isoTime } from "../../units/clock.ts";
 import { invalidField, type Refusal } from "../../units/errors/refusal.ts";
-import { isSamePolicy, type KeyPolicy } from "../../units/key-policy.ts";
+import { isSamePolicy } from "../../units/key-policy.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import type { Key, KeyLimits } from "./key.ts";
 import type { BalanceWithBudgets } from "./key-store.ts";
@@ -8,16 +8,7 @@ import type { BalanceWithBudgets } from "./key-store.ts";
 /**
  * What a creator or an editor of a key asks for, already judged for form; absent members stay as they are.
  */
-export interface KeySpec {
-  readonly name?: string | null;
-  readonly rpmLimit?: number | null;
-  readonly tpmLimit?: number | null;
-  readonly dailyLimit?: NanoUsd | null;
-  readonly monthlyLimit?: NanoUsd | null;
-  readonly allowedModels?: readonly string[] | null;
-  readonly budgets?: readonly string[];
-  readonly expiresAt?: EpochMs | null;
-  readonly policy?: KeyPolicy | null;
+export interface KeySpec extends Partial<KeyLimits & Pick<Key, "name" | "expiresAt" | "policy">> {
   /** Null: that of the balance. Only operators name one. */
   readonly priceList?: string | null;
 }

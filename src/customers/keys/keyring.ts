@@ -17,7 +17,7 @@ import { isApiKey } from "./secret.ts";
  * and expired keys all come out as null. Unknown ones are remembered too, apart from the others, so that a
  * flood of them reaches the store once each and pushes no good key out.
  *
- * A change of a key, a balance or its budgets is followed by `forgetKey` or `forgetBalance`, once it is durable and
+ * A change of a key, a balance or its budgets is followed by `forget` or `forgetBalance`, once it is durable and
  * before it is answered: the next request then reads it again. Forgetting is safe in any order, where putting
  * the new state in would need the changes' order.
  */
@@ -90,10 +90,6 @@ export class Keyring {
     if (withBudgets === undefined) return undefined;
     if (entry.withBudgets === withBudgets) return entry;
     return this.remember(hash, entry.key, withBudgets);
-  }
-
-  forgetKey(key: Pick<Key, "hash">): void {
-    this.forget([key], []);
   }
 
   forgetBalance(balance: BalanceId): void {

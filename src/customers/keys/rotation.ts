@@ -6,6 +6,7 @@ import { type Minted, tooManyRecent } from "./creation.ts";
 import type { KeyDeps } from "./deps.ts";
 import type { Key } from "./key.ts";
 import { granted, type KeySpec, loosens } from "./key-spec.ts";
+import type { ChangedKey, KeyDecision } from "./key-store.ts";
 import { isLive } from "./keyring.ts";
 import { type Actor, changedHands, rootOf } from "./root.ts";
 import { newApiKey, shownPrefix } from "./secret.ts";
@@ -46,7 +47,7 @@ async function replace(deps: KeyDeps, id: KeyId, by: Actor, hasCredit: boolean):
     prefix: shownPrefix(secret),
     createdAt: now,
   };
-  const change = await deps.store.changeKey(id, (key, { balance }, siblings, recentKeys) => {
+  const change = await changed(deps, id, (key, { balance }, siblings, recentKeys) => {
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
     const root = rootOf(by, balance, key.root);
     if (root === null) return changedHands();
@@ -58,9 +59,14 @@ async function replace(deps: KeyDeps, id: KeyId, by: Actor, hasCredit: boolean):
     if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, deps.settings().graceMs);
     return { key: inGrace(key, now, deps.settings().graceMs), successor };
   });
-  if (refused(change)) return change;
-  for (const ended of [change.key, ...change.ended]) deps.keyring.forgetKey(ended);
-  return { key: change.successor!, secret, old: change.key };
+  return refused(change) ? change : { key: change.successor!, secret, old: change.key };
+}
+
+/** Once it is durable, requests read the key again. */
+async function changed(deps: KeyDeps, id: KeyId, decide: KeyDecision): Promise<ChangedKey | Refusal> {
+  const change = await deps.store.changeKey(id, decide);
+  if (!refused(change)) deps.keyring.forget([change.key, ...change.ended], []);
+  return change;
 }
 
 export interface Rotated extends Minted {
@@ -102,18 +108,16 @@ function tooManyInGrace(siblings: number, graceMs: number): Refusal {
 
 /** Ends a key now, for good. Revoking one that is revoked already changes nothing and succeeds. */
 export async function revoke(deps: KeyDeps, id: KeyId, by: Actor): Promise<Key | Refusal> {
-  const change = await deps.store.changeKey(id, (key, { balance }) =>
+  const change = await changed(deps, id, (key, { balance }) =>
     rootOf(by, balance) === null ? changedHands() : { key: { ...key, state: "revoked" } },
   );
-  if (refused(change)) return change;
-  deps.keyring.forgetKey(change.key);
-  return change.key;
+  return refused(change) ? change : change.key;
 }
 
 /** Changes limits, name or expiry. A key that asks for itself may only tighten itself. */
 export async function revise(deps: KeyDeps, id: KeyId, spec: KeySpec, by: Actor): Promise<Key | Refusal> {
   const now = deps.clock.now();
-  const change = await deps.store.changeKey(id, (key, withBudgets) => {
+  const change = await changed(deps, id, (key, withBudgets) => {
     if (!isLive(key, now)) return ended(key);
     if (rootOf(by, withBudgets.balance) === null) return changedHands();
     const loosening = by.by === "key" ? loosens(key, spec) : graceLoosening(key, spec);
@@ -121,9 +125,7 @@ export async function revise(deps: KeyDeps, id: KeyId, spec: KeySpec, by: Actor)
     const next = granted(key, spec, withBudgets);
     return refused(next) ? next : { key: next };
   });
-  if (refused(change)) return change;
-  deps.keyring.forgetKey(change.key);
-  return change.key;
+  return refused(change) ? change : change.key;
 }
 
 /** Not even the owner prolongs a key that was rotated: its successor is the key. */

@@ -111,7 +111,7 @@ describe("the keyring", () => {
     const { shelf, secret, key, ring } = shelfWith();
     await ring.identify(secret, NOW);
     shelf.keys.set(key.hash, { ...key, state: "revoked" });
-    ring.forgetKey(key);
+    ring.forget([key], []);
     expect(await ring.identify(secret, NOW)).toBeNull();
   });
 
@@ -121,7 +121,7 @@ describe("the keyring", () => {
     shelf.meanwhile = () => reading.passed;
     const early = ring.identify(secret, NOW);
     shelf.keys.set(key.hash, { ...key, state: "revoked" });
-    ring.forgetKey(key);
+    ring.forget([key], []);
     shelf.meanwhile = () => {};
     reading.open();
     expect(await early).toBeNull();
@@ -132,7 +132,7 @@ describe("the keyring", () => {
     const { shelf, secret, key, ring } = shelfWith();
     const other = keyFor(newApiKey(systemRandom), { id: "key_2", balanceId: "bal_2" });
     shelf.meanwhile = () => {
-      ring.forgetKey(other);
+      ring.forget([other], []);
       ring.forgetBalance(other.balanceId);
     };
     expect((await ring.identify(secret, NOW))!.key).toEqual(key);
@@ -153,7 +153,7 @@ describe("the keyring", () => {
 
   test("a key that changes without end is contended, and not read for ever", async () => {
     const { shelf, secret, key, ring } = shelfWith();
-    shelf.meanwhile = () => ring.forgetKey(key);
+    shelf.meanwhile = () => ring.forget([key], []);
     await expect(ring.identify(secret, NOW)).rejects.toBeInstanceOf(StoreContended);
   });
 
