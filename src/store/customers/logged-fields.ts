@@ -28,66 +28,53 @@ export function loggingKey(before: Key, { key, successor, ended }: ChangedKey): 
 }
 
 /** Two rows where both were changed: who may set them differs. */
-export const loggingBalance = ({ id, ...before }: Balance, after: Balance): Batch => [
-  loggingDifference({
-    action: "balance.priced",
-    subject: id,
-    balance: id,
-    before: { price_list: before.priceList },
-    after: { price_list: after.priceList },
-  }),
-  loggingDifference({
-    action: "balance.changed",
-    subject: id,
-    balance: id,
-    before: { low_credit_usd: amount(before.lowCredit) },
-    after: { low_credit_usd: amount(after.lowCredit) },
-  }),
-];
+export function loggingBalance({ id, ...before }: Balance, after: Balance): Batch {
+  const row = (action: ChangeEntry["action"], fields: (balance: Omit<Balance, "id">) => ChangedFields) =>
+    loggingDifference({ action, subject: id, balance: id, before: fields(before), after: fields(after) });
+  return [
+    row("balance.priced", ({ priceList }) => ({ price_list: priceList })),
+    row("balance.changed", ({ lowCredit }) => ({ low_credit_usd: amount(lowCredit) })),
+  ];
+}
 
 export function loggingBudget(before: Budget | null, after: Budget | null): Batch {
-  const { balanceId, name } = (after ?? before)!;
-  const action = before === null ? "budget.created" : after === null ? "budget.deleted" : "budget.changed";
-  const fields = (budget: Budget | null): ChangedFields =>
-    budget === null
-      ? {}
-      : {
-          name,
-          cap_usd: usdFromNano(budget.cap),
-          window: budget.window,
-          ...(budget.perTag ? { per: `tag:${budget.perTag}` } : {}),
-        };
-  return loggingDifference({
-    action,
-    subject: name,
-    balance: balanceId,
-    before: fields(before),
-    after: fields(after),
-  });
+  const { balanceId: balance, name } = (after ?? before)!;
+  return loggingLife({ of: "budget", subject: name, balance, before, after }, ({ cap, window, perTag }) => ({
+    name,
+    cap_usd: usdFromNano(cap),
+    window,
+    ...(perTag ? { per: `tag:${perTag}` } : {}),
+  }));
 }
 
 /** Where an owner has events sent: without path and query, which may be secrets. */
 export function loggingWebhook(before: OwnWebhook | null, after: OwnWebhook | null): Batch {
-  const { id, balanceId } = (after ?? before)!;
-  const action = before === null ? "webhook.created" : after === null ? "webhook.deleted" : "webhook.changed";
-  const fields = (webhook: OwnWebhook | null): ChangedFields =>
-    webhook === null
-      ? {}
-      : {
-          origin: originOf(webhook.url),
-          ...(before === null || after === null ? {} : { url_replaced: webhook.url !== before.url }),
-          events: webhook.kinds,
-          format: webhook.format,
-          paused: webhook.pausedAt !== null,
-          secret_expires_at: webhook.overlapUntil === null ? null : isoTime(webhook.overlapUntil),
-        };
-  return loggingDifference({
-    action,
-    subject: id,
-    balance: balanceId,
-    before: fields(before),
-    after: fields(after),
-  });
+  const { id, balanceId: balance } = (after ?? before)!;
+  const isChanged = before !== null && after !== null;
+  return loggingLife({ of: "webhook", subject: id, balance, before, after }, (webhook) => ({
+    origin: originOf(webhook.url),
+    ...(isChanged ? { url_replaced: webhook.url !== before.url } : {}),
+    events: webhook.kinds,
+    format: webhook.format,
+    paused: webhook.pausedAt !== null,
+    secret_expires_at: webhook.overlapUntil === null ? null : isoTime(webhook.overlapUntil),
+  }));
+}
+
+/** Something is made where it was null before, deleted where it is null after, or else changed. */
+function loggingLife<Thing>(
+  { of, before, after, ...about }: ThingLife<Thing>,
+  fields: (thing: Thing) => ChangedFields,
+): Batch {
+  const action = `${of}.${before === null ? "created" : after === null ? "deleted" : "changed"}` as const;
+  const fieldsOf = (thing: Thing | null) => (thing === null ? {} : fields(thing));
+  return loggingDifference({ ...about, action, before: fieldsOf(before), after: fieldsOf(after) });
+}
+
+interface ThingLife<Thing> extends Pick<ChangeEntry, "subject" | "balance"> {
+  readonly of: "budget" | "webhook";
+  readonly before: Thing | null;
+  readonly after: Thing | null;
 }
 
 /** A run that its owner changes or ends. */

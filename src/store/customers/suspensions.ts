@@ -1,13 +1,21 @@
 import { BY_GATEWAY, type Suspended, type SuspensionRecord } from "../../customers/keys/key-store.ts";
 import type { SuspensionReason } from "../../units/errors/suspension.ts";
 import type { BalanceId } from "../../units/id.ts";
-import { type Database, type SqlPart, sql, touch, type VersionedRow } from "../database/database.ts";
+import {
+  type Database,
+  inserted,
+  type SqlPart,
+  sql,
+  touch,
+  type VersionedRow,
+} from "../database/database.ts";
 import { changeOfBalance } from "../nodes/changes.ts";
+import { TableColumns } from "../schema/columns.ts";
 import { loggingSuspension } from "./logged-fields.ts";
 
 /** Suspends an account or a balance, or lifts that. Its reasons stand side by side; the gravest is shown. */
 export function suspend(db: Database, suspension: SuspensionRecord): Promise<Suspended | null> {
-  const { subject, reason, lifted, at, by, note } = suspension;
+  const { subject, reason, lifted, by } = suspension;
   return db.change<Suspended | null>(subject, async () => {
     const accounts = await db.read<VersionedRow>`SELECT id, version FROM accounts WHERE id = ${subject}`;
     const balances = await db.read<VersionedRow>`SELECT id, version FROM balances WHERE id = ${subject}`;
@@ -30,8 +38,7 @@ export function suspend(db: Database, suspension: SuspensionRecord): Promise<Sus
               ON CONFLICT DO NOTHING`,
         sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`,
         sql`UPDATE balances SET suspended = ${suspended} WHERE id = ${subject}`,
-        sql`INSERT INTO suspensions (at, subject, reason, lifted, by_whom, note)
-          VALUES (${at}, ${subject}, ${reason}, ${lifted}, ${by}, ${note})`,
+        sql`INSERT INTO suspensions ${inserted(SUSPENSION.row(suspension))}`,
         loggingSuspension(suspension, balances.length > 0, { before, after: suspended }),
       ],
       changes: ids.map(changeOfBalance),
@@ -41,9 +48,11 @@ export function suspend(db: Database, suspension: SuspensionRecord): Promise<Sus
 
 export function suspensionsOf(db: Database, subject: string, limit: number): Promise<SuspensionRecord[]> {
   return db.read<SuspensionRecord>`
-    SELECT subject, reason, lifted, at, by_whom AS by, note FROM suspensions
+    SELECT ${SUSPENSION} FROM suspensions
     WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`;
 }
+
+const SUSPENSION = new TableColumns<SuspensionRecord>("subject reason lifted at by note", { by: "by_whom" });
 
 async function reasons(db: Database, subject: string): Promise<SuspensionReason[]> {
   const rows = await db.read<{ reason: SuspensionReason }>`

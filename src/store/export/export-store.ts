@@ -4,9 +4,11 @@ import {
   type Batch,
   changesOne,
   type Database,
+  inserted,
   type NumberedTable,
   type SqlPart,
   sql,
+  verbatim,
 } from "../database/database.ts";
 
 /**
@@ -22,21 +24,10 @@ export class SqlExportStore {
       SELECT id, is_active AS "isActive" FROM export_targets`;
     const isSame = known.every(({ id, isActive }) => (isActive === 1) === (id === target));
     if (isSame && (target === null || (await this.cursors(target)).length === EXPORT_KINDS.length)) return;
-    await this.db.commit(
-      [
-        sql`UPDATE export_targets SET is_active = 0 WHERE id <> ${target ?? ""}`,
-        target !== null && [
-          sql`INSERT INTO export_targets (id, is_active) VALUES (${target}, 1)
-          ON CONFLICT (id) DO UPDATE SET is_active = 1, due_at = 0, failures = 0, problem = NULL`,
-          EXPORT_KINDS.map(
-            (
-              kind,
-            ) => sql`INSERT INTO export_cursors (target, kind, caught_up_at) VALUES (${target}, ${kind}, ${now})
-            ON CONFLICT (target, kind) DO NOTHING`,
-          ),
-        ],
-      ].filter((one) => one !== false),
-    );
+    await this.db.commit([
+      sql`UPDATE export_targets SET is_active = 0 WHERE id <> ${target ?? ""}`,
+      target === null ? null : activating(target, now),
+    ]);
   }
 
   /** Null where it is not due, or another process was first. */
@@ -115,6 +106,15 @@ export class SqlExportStore {
   }
 }
 
+const activating = (target: string, now: EpochMs): Batch => [
+  sql`INSERT INTO export_targets (id, is_active) VALUES (${target}, 1)
+    ON CONFLICT (id) DO UPDATE SET is_active = 1, due_at = 0, failures = 0, problem = NULL`,
+  EXPORT_KINDS.map((kind) => {
+    const cursor = inserted({ target, kind, caught_up_at: now });
+    return sql`INSERT INTO export_cursors ${cursor} ON CONFLICT (target, kind) DO NOTHING`;
+  }),
+];
+
 /** A conflict where somebody else has put it off. */
 const putOff = ({ target, dueAt }: ExportClaim, until: EpochMs) =>
   changesOne(sql`UPDATE export_targets SET due_at = ${until} WHERE id = ${target} AND due_at = ${dueAt}`);
@@ -190,22 +190,17 @@ export interface ExportRow {
 /** Rows behind `after`, up to `through`, in the order of their numbers. */
 function selecting(kind: ExportKind, { after, through, since }: NumberRange, limit: number): SqlPart {
   const at = kind === "events" || kind === "changes" ? sql`created_at` : sql`at`;
-  const range = sql`seq > ${after} AND seq <= ${through} AND ${at} >= ${since ?? 0}`;
-  switch (kind) {
-    case "receipts":
-      return sql`SELECT seq, at, balance_id AS balance, charged, written_off, lost, host_cost, body FROM ends
-        WHERE ${range} ORDER BY seq LIMIT ${limit}`;
-    case "entries":
-      return sql`SELECT seq, at, balance_id AS balance, amount, idempotency_key AS reference, note,
-        payment_id AS payment FROM credits WHERE ${range} AND amount <> 0 ORDER BY seq LIMIT ${limit}`;
-    case "events":
-      return sql`SELECT seq, created_at AS at, balance_id AS balance, id, kind, data FROM events
-        WHERE ${range} ORDER BY seq LIMIT ${limit}`;
-    case "changes":
-      return sql`SELECT seq, created_at AS at, balance_id AS balance, id, by_kind, by_id, by_name, action, subject, was,
-        became, network, request FROM change_log WHERE ${range} ORDER BY seq LIMIT ${limit}`;
-  }
+  return sql`SELECT seq, ${at} AS at, balance_id AS balance, ${COLUMNS[kind]} FROM ${verbatim(EXPORT_TABLES[kind])}
+    WHERE seq > ${after} AND seq <= ${through} AND ${at} >= ${since ?? 0}
+      AND ${kind === "entries" ? sql`amount <> 0` : sql`TRUE`} ORDER BY seq LIMIT ${limit}`;
 }
+
+const COLUMNS = {
+  receipts: sql`charged, written_off, lost, host_cost, body`,
+  entries: sql`amount, idempotency_key AS reference, note, payment_id AS payment`,
+  events: sql`id, kind, data`,
+  changes: sql`id, by_kind, by_id, by_name, action, subject, was, became, network, request`,
+} satisfies Record<ExportKind, SqlPart>;
 
 export interface NumberRange {
   readonly after: number;

@@ -258,26 +258,9 @@ const MIGRATIONS: readonly Migration[] = [
     caught_up_at INTEGER NOT NULL,
     PRIMARY KEY (target, kind)
   ) STRICT, WITHOUT ROWID;
-
-  -- Numbers events in the order of their transactions; null until then.
-  ALTER TABLE events ADD COLUMN seq INTEGER;
-  CREATE INDEX events_by_number ON events (seq);
-  UPDATE events SET seq = numbered.number
-    FROM (SELECT id AS event, row_number() OVER (ORDER BY created_at, id) AS number FROM events) AS numbered
-    WHERE id = numbered.event;
-  `,
-    sqlite: `
-  CREATE TABLE last_event (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL) STRICT;
-  INSERT INTO last_event (one, seq) SELECT 1, count(*) FROM events;
-  CREATE TRIGGER events_numbered AFTER INSERT ON events BEGIN
-    UPDATE last_event SET seq = seq + 1;
-    UPDATE events SET seq = (SELECT seq FROM last_event) WHERE id = NEW.id;
-  END;
-  `,
-    postgres: `
-  CREATE SEQUENCE events_seq OWNED BY events.seq;
-  SELECT setval('events_seq', count(*) + 1, false) FROM events;
-  ALTER TABLE events ALTER COLUMN seq SET DEFAULT nextval('events_seq');
+${numbering("events").both}`,
+    sqlite: numbering("events").sqlite,
+    postgres: `${numbering("events").postgres}
   ALTER TABLE ends ADD COLUMN seq BIGINT;
   CREATE SEQUENCE ends_seq OWNED BY ends.seq;
   ALTER TABLE ends ALTER COLUMN seq SET DEFAULT nextval('ends_seq');
@@ -300,29 +283,7 @@ const MIGRATIONS: readonly Migration[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   // the order of changes, for exports
-  {
-    both: `
-  -- Numbers changes in the order of their transactions; null until then.
-  ALTER TABLE change_log ADD COLUMN seq INTEGER;
-  CREATE INDEX change_log_by_number ON change_log (seq);
-  UPDATE change_log SET seq = numbered.number
-    FROM (SELECT id AS change, row_number() OVER (ORDER BY created_at, id) AS number FROM change_log) AS numbered
-    WHERE id = numbered.change;
-  `,
-    sqlite: `
-  CREATE TABLE last_change (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL) STRICT;
-  INSERT INTO last_change (one, seq) SELECT 1, count(*) FROM change_log;
-  CREATE TRIGGER changes_numbered AFTER INSERT ON change_log BEGIN
-    UPDATE last_change SET seq = seq + 1;
-    UPDATE change_log SET seq = (SELECT seq FROM last_change) WHERE id = NEW.id;
-  END;
-  `,
-    postgres: `
-  CREATE SEQUENCE change_log_seq OWNED BY change_log.seq;
-  SELECT setval('change_log_seq', count(*) + 1, false) FROM change_log;
-  ALTER TABLE change_log ALTER COLUMN seq SET DEFAULT nextval('change_log_seq');
-  `,
-  },
+  numbering("change_log"),
   // what is sold at which price
   `
   -- See store/nodes/fleet.
@@ -381,6 +342,33 @@ const MIGRATIONS: readonly Migration[] = [
   // which node shipped an end is not written any more
   { postgres: "ALTER TABLE ends ALTER COLUMN node DROP NOT NULL;" },
 ];
+
+/** Numbers rows in the order of their transactions, and those that are there by their time. */
+function numbering(table: "events" | "change_log") {
+  const row = table === "events" ? "event" : "change";
+  return {
+    both: `
+  ALTER TABLE ${table} ADD COLUMN seq INTEGER;
+  CREATE INDEX ${table}_by_number ON ${table} (seq);
+  UPDATE ${table} SET seq = numbered.number
+    FROM (SELECT id AS row_id, row_number() OVER (ORDER BY created_at, id) AS number FROM ${table}) AS numbered
+    WHERE id = numbered.row_id;
+  `,
+    sqlite: `
+  CREATE TABLE last_${row} (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL) STRICT;
+  INSERT INTO last_${row} (one, seq) SELECT 1, count(*) FROM ${table};
+  CREATE TRIGGER ${row}s_numbered AFTER INSERT ON ${table} BEGIN
+    UPDATE last_${row} SET seq = seq + 1;
+    UPDATE ${table} SET seq = (SELECT seq FROM last_${row}) WHERE id = NEW.id;
+  END;
+  `,
+    postgres: `
+  CREATE SEQUENCE ${table}_seq OWNED BY ${table}.seq;
+  SELECT setval('${table}_seq', count(*) + 1, false) FROM ${table};
+  ALTER TABLE ${table} ALTER COLUMN seq SET DEFAULT nextval('${table}_seq');
+  `,
+  };
+}
 
 /** PostgreSQL's columns have their type anyway, and its whole numbers need saying how long they are. */
 export function inPostgres(tables: string): string {
