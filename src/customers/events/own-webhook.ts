@@ -2,28 +2,20 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { WebhookEventKind } from "../../units/event-kinds.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { Actor } from "../keys/root.ts";
-import type { DeliveryQueue, WebhookFormat } from "./webhook.ts";
+import type { DeliveryQueue, DeliveryState, Webhook } from "./webhook.ts";
 
 /** Where an owner has the events of a balance sent. */
-export interface OwnWebhook {
-  readonly id: string;
+export interface OwnWebhook extends Webhook, DeliveryState {
   readonly balanceId: BalanceId;
-  readonly url: string;
   /** Null for all. */
   readonly kinds: readonly WebhookEventKind[] | null;
-  readonly format: WebhookFormat;
   /** Sealed, the newest first; none for Slack. */
   readonly secrets: readonly string[];
   /** The older secret signs until then. */
   readonly overlapUntil: EpochMs | null;
   readonly createdAt: EpochMs;
-  /** Deliveries that failed since one succeeded. */
-  readonly failures: number;
-  /** Why the latest delivery failed; null if it did not. */
-  readonly problem: string | null;
   /** Null while events are sent. One that is paused misses what happens. */
   readonly pausedAt: EpochMs | null;
-  readonly dueAt: EpochMs;
 }
 
 export interface OwnWebhookStore extends DeliveryQueue {

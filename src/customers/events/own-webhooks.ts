@@ -175,17 +175,10 @@ export const testEvent = (id: string, balance: BalanceId | null, at: EpochMs): O
   eventOf(TEST_EVENT, `${id} ${at}`, { at, balance, webhook_id: id });
 
 /** With the secrets that sign now, still sealed. */
-export const signing = (
-  { id, url, format, secrets, overlapUntil, failures, dueAt }: OwnWebhook,
-  now: EpochMs,
-): Webhook => ({
-  id,
-  url,
-  format,
-  secrets: secrets.slice(0, overlapUntil !== null && overlapUntil > now ? 2 : 1),
-  failures,
-  dueAt,
-});
+export function signing(webhook: OwnWebhook, now: EpochMs): Webhook {
+  const { secrets, overlapUntil } = webhook;
+  return { ...webhook, secrets: secrets.slice(0, overlapUntil !== null && overlapUntil > now ? 2 : 1) };
+}
 
 function pausing(isPaused: boolean | undefined, now: EpochMs): OwnWebhookChange {
   if (isPaused === undefined) return {};

@@ -106,15 +106,8 @@ export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
       sql`DELETE FROM webhook_deliveries WHERE webhook_id NOT IN ${ids}`,
       sql`DELETE FROM webhooks WHERE id NOT IN ${ids}`,
       webhooks.map(
-        ({
-          id,
-          url,
-          kinds,
-          secrets,
-          lowCredit,
-        }) => sql`INSERT INTO webhooks (id, url, kinds, secrets, low_credit)
-          VALUES (${id}, ${url}, ${AS_KINDS.write(kinds)}, ${secrets.join(" ")}, ${lowCredit})
-          ON CONFLICT (id) DO UPDATE SET kinds = excluded.kinds, secrets = excluded.secrets,
+        ({ id, url, kinds, secrets, lowCredit }) => sql`INSERT INTO webhooks
+          ${inserted({ ...CONFIGURED.row({ id, url, kinds, secrets }), low_credit: lowCredit })} ON CONFLICT (id) DO UPDATE SET kinds = excluded.kinds, secrets = excluded.secrets,
             low_credit = excluded.low_credit, paused_at = NULL,
             due_at = CASE WHEN webhooks.paused_at IS NULL THEN webhooks.due_at ELSE 0 END,
             failures = CASE WHEN webhooks.paused_at IS NULL THEN webhooks.failures ELSE 0 END`,
@@ -123,26 +116,18 @@ export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
   }
 
   protected async due(now: EpochMs, limit: number): Promise<readonly Webhook[]> {
-    const rows = await this.db.read<WebhookRow>`
-      SELECT id, url, secrets, failures, due_at AS "dueAt" FROM webhooks
+    const rows = await this.db.read<object>`SELECT ${CONFIGURED} FROM webhooks w
       WHERE paused_at IS NULL AND due_at <= ${now}
-        AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE webhook_id = webhooks.id) LIMIT ${limit}`;
-    return rows.map(fromRow);
+        AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE webhook_id = w.id) LIMIT ${limit}`;
+    return rows.map(configuredFromRow);
   }
 
   async list(): Promise<readonly OperatorsWebhook[]> {
-    const rows = await this.db.read<ListedRow>`
-      SELECT id, url, kinds, secrets, failures, problem, paused_at AS "pausedAt", due_at AS "dueAt",
-        (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = webhooks.id) AS waiting
-      FROM webhooks WHERE low_credit IS NOT NULL OR kinds <> ' credit.low '
+    const rows = await this.db.read<Pick<OperatorsWebhook, "waiting">>`
+      SELECT ${CONFIGURED}, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting
+      FROM webhooks w WHERE low_credit IS NOT NULL OR kinds <> ' credit.low '
         OR EXISTS (SELECT 1 FROM balances WHERE low_credit IS NOT NULL) ORDER BY url, id`;
-    return rows.map(({ kinds, problem, pausedAt, waiting, ...row }) => ({
-      ...fromRow(row),
-      kinds: AS_KINDS.read(kinds),
-      problem,
-      pausedAt,
-      waiting,
-    }));
+    return rows.map((row) => ({ ...row, ...configuredFromRow(row) }));
   }
 
   async forget(before: EpochMs): Promise<number> {
@@ -160,21 +145,6 @@ export class SqlWebhookStore extends SqlDeliveryQueue implements WebhookStore {
   }
 }
 
-type WebhookRow = Omit<Webhook, "secrets" | "format"> & { readonly secrets: string };
-
-type ListedRow = WebhookRow &
-  Pick<OperatorsWebhook, "problem" | "pausedAt" | "waiting"> & { readonly kinds: string };
-
-/** Slack's has no secret. */
-const fromRow = ({ id, url, secrets, failures, dueAt }: WebhookRow): Webhook => ({
-  id,
-  url,
-  format: url === "" ? "mail" : secrets === "" ? "slack" : "signed",
-  secrets: secrets === "" ? [] : secrets.split(" "),
-  failures,
-  dueAt,
-});
-
 const FORGOTTEN_AT_ONCE = 500;
 
 type Kinds = readonly WebhookEventKind[] | null;
@@ -183,6 +153,20 @@ const AS_KINDS = {
   write: (kinds: Kinds): string => (kinds === null ? "" : ` ${kinds.join(" ")} `),
   read: (column: string): Kinds => (column === "" ? null : (column.trim().split(" ") as WebhookEventKind[])),
 };
+
+type Configured = Omit<OperatorsWebhook, "format" | "waiting">;
+const CONFIGURED = new TableColumns<Configured>(
+  "id url kinds secrets failures problem pausedAt dueAt",
+  { kinds: AS_KINDS, secrets: AS_WORDS },
+  "w.",
+);
+
+/** Slack's has no secret. */
+function configuredFromRow(row: object): Omit<OperatorsWebhook, "waiting"> {
+  const webhook = CONFIGURED.read(row);
+  const { url, secrets } = webhook;
+  return { ...webhook, format: url === "" ? "mail" : secrets.length === 0 ? "slack" : "signed" };
+}
 
 export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookStore {
   constructor(db: Database) {
@@ -238,8 +222,8 @@ export class SqlOwnWebhookStore extends SqlDeliveryQueue implements OwnWebhookSt
           holding(balance, by),
           loggingWebhook(present, { ...present, ...change }),
           changesOne(sql`UPDATE owner_webhooks SET ${assigned(columns)} WHERE id = ${id}`),
-          typeof change.pausedAt === "number" && this.pausing(id),
-        ].filter((one) => one !== false),
+          typeof change.pausedAt === "number" ? this.pausing(id) : null,
+        ],
       };
     });
   }
