@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 export const PAYMENT_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/payments/rails/x402/next-step.ts", {
     "a payment is credited in any state that it is in, again too": [
-      '  if (payment.state === "credited") return { kind: "write", change: { transaction, nextPollAt } };\n',
+      '  if (payment.state === "credited") return write({ transaction, nextPollAt });\n',
       "",
     ],
     "a credited payment is not watched to finality": [
@@ -18,7 +18,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/payments/rails/x402/x402.ts", {
     "one that was not needed is not watched": [
-      'state: "unused", reason, nextPollAt: this.underWay.later() }',
+      'state: "unused", reason, nextPollAt: this.transfers.later() }',
       'state: "unused", reason, nextPollAt: null }',
     ],
     "an authorization that is known is a new payment": [
@@ -52,12 +52,6 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     "what a reorganisation undid is taken back under another key each time": [
       'const idempotencyKey = paymentKey(id, "reorg");',
       'const idempotencyKey = paymentKey(id, "reorg") + this.deps.clock.elapsedMs();',
-    ],
-  }),
-  ...mutantsOf("src/payments/rails/x402/under-way.ts", {
-    "a gateway waits for a payment that another one has seen end": [
-      "for (const id of [...this.ids.values()]) this.note(",
-      "for (const id of []) this.note(",
     ],
   }),
 ];

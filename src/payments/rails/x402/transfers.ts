@@ -1,25 +1,23 @@
 import { type Credit, type Debit, type TooMuch, tookBack } from "../../../ledger/credit.ts";
-import { epochMs, pause } from "../../../units/clock.ts";
+import { type Clock, type EpochMs, epochMs, pause } from "../../../units/clock.ts";
 import type { BalanceId } from "../../../units/id.ts";
 import type { Log } from "../../../units/log.ts";
 import { type NanoUsd, ZERO_USD } from "../../../units/usd.ts";
 import { type Payment, type PaymentChange, type PaymentState, paymentKey } from "../../payment.ts";
+import type { PaymentStore } from "../../payment-store.ts";
+import type { PaymentPace } from "../payment-pace.ts";
 import type { Movement } from "./chain.ts";
 import { failureChange, isGivenUp, wasteChange } from "./gas-risk.ts";
-import { nextStep, orderOf, type Step, type X402Order } from "./next-step.ts";
+import { nextStep, orderOf, RAN_OUT, type Step, type X402Order } from "./next-step.ts";
 import type { ReadyNetwork } from "./open-network.ts";
 import type { Sanctions } from "./sanctions.ts";
-import { isDecided, type PaymentsUnderWay, type UnderWayDeps } from "./under-way.ts";
 
 /**
  * Carries out the transfers of recorded payments. What is to be done next follows from the payment's state and from the
  * chain alone, so any process that looks at it, after whichever interruption, does the same.
  */
 export class X402Transfers {
-  constructor(
-    private readonly deps: TransferDeps,
-    private readonly underWay: PaymentsUnderWay,
-  ) {}
+  constructor(private readonly deps: TransferDeps) {}
 
   /** The payment is durable: whatever fails from here on, the answer is the payment, and never another offer. */
   async carryOut(payment: Payment, network: ReadyNetwork): Promise<Payment> {
@@ -76,7 +74,7 @@ export class X402Transfers {
         }
         return step.change.state === "failed"
           ? this.fail(payment, step.change, network)
-          : this.underWay.stillChange(payment, step.change);
+          : this.stillChange(payment, step.change);
       case "begin":
         return this.begin(payment, network);
       case "send":
@@ -109,11 +107,11 @@ export class X402Transfers {
   /** Screens the payer, and asks for the transfer once it is durable that this may happen. */
   private async begin(payment: Payment, network: ReadyNetwork): Promise<Payment> {
     const { transaction } = payment;
-    const change = { state: "rejected", transaction, nextPollAt: this.underWay.later() } as const;
+    const change = { state: "rejected", transaction, nextPollAt: this.later() } as const;
     const rejected = await this.turnedDown(payment, change, network);
     if (rejected !== null) return rejected;
     const nextPollAt = epochMs(this.deps.clock.now() + this.deps.pace.leaseMs);
-    const submitted = await this.underWay.stillChange(payment, {
+    const submitted = await this.stillChange(payment, {
       state: "submitted",
       reason: null,
       nextPollAt,
@@ -136,13 +134,13 @@ export class X402Transfers {
     // First: nobody decides about the payment again.
     if (isOwners === true) await this.deps.suspend(payment.balanceId, `payment ${payment.id}`);
     const reason = isOwners === true ? LISTED : `${LISTED} ${NOT_SUSPENDED}`;
-    return this.underWay.change(payment, () => ({ ...change, reason }));
+    return this.change(payment, () => ({ ...change, reason }));
   }
 
   private async send(sought: Payment, network: ReadyNetwork): Promise<Payment> {
-    const nextPollAt = this.underWay.later();
+    const nextPollAt = this.later();
     const fate = sought.transaction === null ? "unknown" : await network.chain.fate(sought.transaction);
-    if (fate === "waiting") return this.underWay.stillChange(sought, { nextPollAt });
+    if (fate === "waiting") return this.stillChange(sought, { nextPollAt });
     const payment = fate === "mined" ? await this.failedOnce(sought, network) : sought;
     // Else it was decided by somebody else meanwhile.
     return payment.state === sought.state ? this.sendNow(payment, network) : payment;
@@ -153,7 +151,7 @@ export class X402Transfers {
     const { state, transaction } = payment;
     const gas =
       settler.terms === undefined ? null : await chain.wastedBy(transaction!, orderOf(payment).authorization);
-    return this.underWay.change(payment, (present) =>
+    return this.change(payment, (present) =>
       present.state === state && present.transaction === transaction
         ? failureChange(present, gas, this.deps.clock.now())
         : null,
@@ -170,7 +168,7 @@ export class X402Transfers {
     const isOurs = transaction !== null && settler.terms !== undefined;
     const isMined = isOurs && (await chain.fate(transaction)) === "mined";
     const gas = isMined ? await chain.wastedBy(transaction, orderOf(payment).authorization) : 0;
-    return this.underWay.change(payment, (present) => {
+    return this.change(payment, (present) => {
       if (present.state !== state) return null;
       const isCounted = present.transaction !== transaction;
       return { ...wasteChange(present, isCounted ? 0 : gas, this.deps.clock.now()), ...change };
@@ -180,8 +178,8 @@ export class X402Transfers {
   private async sendNow(payment: Payment, { chain, settler, token }: ReadyNetwork): Promise<Payment> {
     const order = orderOf(payment);
     const { authorization, signature, network, asset, payTo, failures } = order;
-    const nextPollAt = this.underWay.later();
-    const still = (change: PaymentChange) => this.underWay.stillChange(payment, change);
+    const nextPollAt = this.later();
+    const still = (change: PaymentChange) => this.stillChange(payment, change);
     if (isGivenUp(order))
       return still({ nextPollAt, reason: `The transfer failed on the chain. Attempts: ${failures}.` });
     const refusal = await chain.refusal(order, token, (await settler.terms?.()) ?? null);
@@ -231,6 +229,20 @@ export class X402Transfers {
     return present;
   }
 
+  change({ id }: Payment, decide: (payment: Payment) => PaymentChange | null): Promise<Payment> {
+    return this.deps.store.change(id, decide);
+  }
+
+  /** Decided again on what is written: what somebody else has found out meanwhile stands. */
+  private stillChange(payment: Payment, change: PaymentChange): Promise<Payment> {
+    return this.change(payment, ({ state }) => (state === payment.state ? change : null));
+  }
+
+  /** When the watch looks at it again. */
+  later(): EpochMs {
+    return epochMs(this.deps.clock.now() + this.deps.pace.watchMs);
+  }
+
   private async reread({ id }: Payment): Promise<Payment> {
     return (await this.deps.store.find(id))!;
   }
@@ -238,14 +250,16 @@ export class X402Transfers {
   /** Gives up the lease, so that the watch goes on with it. */
   private async interrupted(payment: Payment, error: unknown): Promise<Payment> {
     this.deps.log("payment", { id: payment.id, error: String(error) });
-    const soon = ({ nextPollAt }: Payment) =>
-      nextPollAt === null ? null : { nextPollAt: this.underWay.later() };
+    const soon = ({ nextPollAt }: Payment) => (nextPollAt === null ? null : { nextPollAt: this.later() });
     // Where the store is what failed, the lease ends it.
-    return this.underWay.change(payment, soon).catch(() => payment);
+    return this.change(payment, soon).catch(() => payment);
   }
 }
 
-export interface TransferDeps extends UnderWayDeps {
+export interface TransferDeps {
+  readonly store: PaymentStore;
+  readonly pace: PaymentPace;
+  readonly clock: Clock;
   /** As the books'. */
   debit(debit: Debit): Promise<Credit | TooMuch>;
   readonly sanctions: Pick<Sanctions, "isHit" | "refresh">;
@@ -257,6 +271,12 @@ export interface TransferDeps extends UnderWayDeps {
 const LISTED = "The payer is on a sanctions list.";
 const NOT_SUSPENDED =
   "The key that presented the payment does not stand for the owner, so the balance was not suspended.";
+
+/** It is known whether the payment moves. */
+export const isDecided = ({ rail, state, reason }: Payment): boolean =>
+  rail !== "x402" || !UNDER_WAY.has(state) || reason === RAN_OUT;
+
+export const UNDER_WAY: ReadonlySet<PaymentState> = new Set(["created", "submitted", "confirming"]);
 
 type MovedTransfer = Extract<Movement, { kind: "moved" }>;
 

@@ -17,8 +17,7 @@ import { orderOf, RAN_OUT, type X402Order } from "./next-step.ts";
 import type { OfferedNetwork, PaymentRequirements } from "./offer.ts";
 import { OpenNetwork, type ReadyNetwork } from "./open-network.ts";
 import type { OpenParts } from "./redacted-parts.ts";
-import { type TransferDeps, X402Transfers } from "./transfers.ts";
-import { isDecided, PaymentsUnderWay, UNDER_WAY } from "./under-way.ts";
+import { isDecided, type TransferDeps, UNDER_WAY, X402Transfers } from "./transfers.ts";
 
 /**
  * Payments by x402: a payer signs a transfer, somebody carries it out, and the chain says whether that happened. Nobody
@@ -27,7 +26,6 @@ import { isDecided, PaymentsUnderWay, UNDER_WAY } from "./under-way.ts";
 export class X402Rail {
   readonly name = "x402";
   private readonly networks: readonly OpenNetwork[];
-  private readonly underWay: PaymentsUnderWay;
   private readonly transfers: X402Transfers;
   /** Presented at this moment, however often: what is asked of the chain about each. */
   private readonly checking = new SingleFlight<string, Checked>();
@@ -38,8 +36,7 @@ export class X402Rail {
 
   constructor(private readonly deps: X402Deps) {
     this.networks = deps.networks.map((network) => new OpenNetwork(network, deps.open));
-    this.underWay = new PaymentsUnderWay(deps);
-    this.transfers = new X402Transfers(deps, this.underWay);
+    this.transfers = new X402Transfers(deps);
   }
 
   /** Networks whose nodes have answered; the others are asked again. */
@@ -47,10 +44,9 @@ export class X402Rail {
     return this.networks.flatMap(({ ready }) => ready ?? []);
   }
 
-  /** Asks the nodes that have not answered yet, and what other gateways have found out. */
+  /** Asks the nodes that have not answered yet. */
   async prepare(): Promise<void> {
     await Promise.all([...this.networks.map((one) => one.prepare()), this.deps.sanctions.refresh()]);
-    await this.underWay.refresh();
     this.queuedNonces = Math.max(0, ...(await Promise.all(this.networks.map((one) => this.tend(one)))));
     this.oldestSubmittedAt = await this.deps.store.oldestSubmitted(RAN_OUT);
   }
@@ -74,13 +70,8 @@ export class X402Rail {
     ];
   }
 
-  /**
-   * A payment into the balance of which nobody knows yet whether it moves. The store is asked too: another process may
-   * work on it, or the one that did has ended.
-   */
+  /** A payment into the balance of which nobody knows yet whether it moves, whichever process works on it. */
   async pending(balanceId: BalanceId): Promise<Payment["id"] | null> {
-    const known = this.underWay.of(balanceId);
-    if (known !== undefined) return known;
     const recent = await this.recent(balanceId, null);
     return recent.find((payment) => !isDecided(payment))?.id ?? null;
   }
@@ -177,7 +168,6 @@ export class X402Rail {
     }
     if (added.payment.rail !== this.name) return { kind: "used key" };
     if (added.kind === "known") return this.again(added.payment, order);
-    this.underWay.note(payment);
     return then();
   }
 
@@ -191,7 +181,7 @@ export class X402Rail {
     if (refusal !== null) return null;
     const created = this.newPayment(signed, order, externalOf(signed), head.finalized, risk);
     const reason = "The balance covered the request when its turn came.";
-    const payment: Payment = { ...created, state: "unused", reason, nextPollAt: this.underWay.later() };
+    const payment: Payment = { ...created, state: "unused", reason, nextPollAt: this.transfers.later() };
     const added = await this.deps.store.add(payment, [WATCHED_UNUSED]);
     return added.kind === "capped" ? null : payment;
   }
@@ -200,7 +190,8 @@ export class X402Rail {
   async poll(payment: Payment): Promise<Payment> {
     const network = await this.networkOf(orderOf(payment))?.prepare();
     // The operator took it out, or its node is away: it is looked at until it is there again.
-    if (network == null) return this.underWay.change(payment, () => ({ nextPollAt: this.underWay.later() }));
+    if (network == null)
+      return this.transfers.change(payment, () => ({ nextPollAt: this.transfers.later() }));
     return this.transfers.advance(payment, network);
   }
 
