@@ -82,13 +82,8 @@ export class Metrics {
   }
 
   tried(host: string, outcome: string): void {
-    const key = `${host}\n${outcome}`;
-    let count = this.tries.get(key);
-    if (count === undefined) {
-      count = this.families.attempts.of(labels({ host, outcome }));
-      this.tries.set(key, count);
-    }
-    count.add(1);
+    const count = () => this.families.attempts.of(labels({ host, outcome }));
+    this.tries.getOrInsertComputed(`${host}\n${outcome}`, count).add(1);
   }
 
   /** A host said what an answer cost there. */
@@ -182,11 +177,8 @@ class RouteSeries {
 
   outcome(outcome: string, code: string): CounterSeries {
     const key = code === "" ? outcome : `${outcome}\n${code}`;
-    const known = this.outcomes.get(key);
-    if (known !== undefined) return known;
-    const count = this.families.requests.of(labels({ ...this.at, outcome, code }));
-    this.outcomes.set(key, count);
-    return count;
+    const count = () => this.families.requests.of(labels({ ...this.at, outcome, code }));
+    return this.outcomes.getOrInsertComputed(key, count);
   }
 }
 

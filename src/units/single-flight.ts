@@ -4,11 +4,6 @@ export class SingleFlight<Key, Result> {
   private readonly underWay = new Map<Key, Promise<Result>>();
 
   do(key: Key, work: () => Promise<Result>): Promise<Result> {
-    let doing = this.underWay.get(key);
-    if (doing === undefined) {
-      doing = work().finally(() => this.underWay.delete(key));
-      this.underWay.set(key, doing);
-    }
-    return doing;
+    return this.underWay.getOrInsertComputed(key, () => work().finally(() => this.underWay.delete(key)));
   }
 }

@@ -1,10 +1,11 @@
+import { SingleFlight } from "../../../units/single-flight.ts";
 import type { Token, X402Network } from "./network.ts";
 import { type OpenParts, redactedParts } from "./redacted-parts.ts";
 
 /** A network, once its node has reported its token. */
 export class OpenNetwork {
   ready: ReadyNetwork | null = null;
-  private opening: Promise<ReadyNetwork | null> | null = null;
+  private readonly opening = new SingleFlight<"opening", ReadyNetwork | null>();
 
   constructor(
     readonly network: X402Network,
@@ -13,11 +14,7 @@ export class OpenNetwork {
 
   /** Null where its node cannot be asked now. */
   prepare(): Promise<ReadyNetwork | null> {
-    if (this.ready !== null) return Promise.resolve(this.ready);
-    this.opening ??= this.read().finally(() => {
-      this.opening = null;
-    });
-    return this.opening;
+    return this.ready === null ? this.opening.do("opening", () => this.read()) : Promise.resolve(this.ready);
   }
 
   private async read(): Promise<ReadyNetwork | null> {
