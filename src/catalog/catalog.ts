@@ -1,5 +1,6 @@
 import type { Price } from "./price.ts";
 import { modelsAt, type PriceList, withoutPrices } from "./price-list.ts";
+import type { Quirks } from "./quirks.ts";
 import { ShortNames } from "./short-names.ts";
 
 /** The three wire languages, spoken by clients to the gateway and by the gateway to hosts. */
@@ -73,52 +74,6 @@ interface Privacy {
   readonly collectsNothing: boolean;
   /** Zero data retention: nothing of a request is kept at all. */
   readonly retainsNothing: boolean;
-}
-
-/** Where a host differs from the documented form of its language. */
-export interface Quirks {
-  /** Refuses `stream_options`, or reports usage without being asked. */
-  readonly noStreamOptions?: boolean;
-  /** Cannot stream: a long answer is awaited whole. */
-  readonly noStream?: boolean;
-  /** Its models are not served on chat, but in another of its languages. */
-  readonly noChat?: boolean;
-  /** The same for requests that offer tools to a model that may think. */
-  readonly noChatTools?: boolean;
-  /** On chat, it knows the output ceiling only by OpenAI's newer name. */
-  readonly maxCompletionTokens?: boolean;
-  /** On chat, it refuses fields that only OpenAI has, such as `prompt_cache_key`. */
-  readonly coreFieldsOnly?: boolean;
-  /** On chat, it refuses messages that come back with what only answers have, such as `reasoning_content`. */
-  readonly strictMessages?: boolean;
-  /** On chat, it wants ids of tool calls with nine letters or digits, as Mistral does. */
-  readonly shortCallIds?: boolean;
-  /** On chat, it wants the tool's name next to its result, as Gemini does. */
-  readonly namesResults?: boolean;
-  /** On chat, it wants content as one string, not as a list of parts. */
-  readonly plainContent?: boolean;
-  /** On chat, it accepts Anthropic's `cache_control`, on parts and on the whole. */
-  readonly cacheControl?: boolean;
-  /** It caches up to marks and matches exactly there, as OpenAI's models do from GPT-5.6 on: `prompt_cache_breakpoint`. */
-  readonly cacheMarks?: boolean;
-  /** On chat, it wants earlier reasoning back as `reasoning_content`. */
-  readonly takesReasoning?: boolean;
-  /** On chat, it signs tool calls, as Gemini 3 does, and refuses unsigned ones. */
-  readonly signsCalls?: boolean;
-  /** Its models take a thinking effort (`thinking: adaptive`), not a token budget. */
-  readonly adaptiveThinking?: boolean;
-  /** Its models choose their temperature themselves, and refuse one in a request, and `top_p` and `top_k`. */
-  readonly noSampling?: boolean;
-  /** Its models have no reasoning effort, and refuse one. */
-  readonly noReasoningEffort?: boolean;
-  /** Refuses requests for reasoning summaries. */
-  readonly noReasoningSummary?: boolean;
-  /** Its own tools may be used; what it charges for them is not counted. */
-  readonly ownTools?: boolean;
-  /** Ids of what is kept in the operator's account there may be sent: all customers share it. */
-  readonly accountReferences?: boolean;
-  /** Gets no field that the gateway does not know. */
-  readonly knownFieldsOnly?: boolean;
 }
 
 /** One way to reach a model: a host, and the model's name there. */

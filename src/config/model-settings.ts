@@ -1,5 +1,5 @@
-import { type TSchema, Type } from "@sinclair/typebox";
-import { HOST_ORDERS, MODALITIES, QUANTIZATIONS } from "../catalog/catalog.ts";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { HOST_ORDERS, MODALITIES, type Model, QUANTIZATIONS } from "../catalog/catalog.ts";
 import { count, ms, oneOf, plain, text, yesOrNo } from "./kinds.ts";
 import { price } from "./price-settings.ts";
 import { QUIRKS } from "./quirks.ts";
@@ -122,3 +122,19 @@ export const MODEL = mapOf(
   },
   "a model: { id, context_length, max_output_tokens, price, routes, … }",
 );
+
+/** What a row says that its model can do; nothing is known where it says nothing. */
+export function abilitiesOf({
+  inputs,
+  tools,
+  reasoning,
+}: Pick<Static<typeof MODEL.schema>, "inputs" | "tools" | "reasoning">): Pick<Model, "abilities"> {
+  if (inputs === undefined && tools === undefined && reasoning === undefined) return {};
+  return {
+    abilities: {
+      inputs: MODALITIES.filter((one) => one === "text" || inputs?.includes(one) === true),
+      tools: tools ?? false,
+      reasoning: reasoning ?? false,
+    },
+  };
+}

@@ -1,5 +1,6 @@
-import type { Host, Quirks, SurfaceName } from "../catalog/catalog.ts";
+import type { Host, SurfaceName } from "../catalog/catalog.ts";
 import type { ByRetention, CacheRetention } from "../catalog/price.ts";
+import type { Quirks } from "../catalog/quirks.ts";
 
 /**
  * Hosts that an environment variable is enough for. A row is what the provider documents about its API; which

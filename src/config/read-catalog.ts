@@ -1,18 +1,11 @@
-import {
-  type CatalogWithLists,
-  catalogOf,
-  type Host,
-  MODALITIES,
-  type Model,
-  type Route,
-} from "../catalog/catalog.ts";
+import { type CatalogWithLists, catalogOf, type Host, type Model, type Route } from "../catalog/catalog.ts";
 import { FREE_VARIANT, isModelId, isVariant } from "../catalog/model-name.ts";
 import type { Price } from "../catalog/price.ts";
 import { highestMember, matcherOf, type PriceList } from "../catalog/price-list.ts";
 import { NANO_PER_USD } from "../units/usd.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import { HOST } from "./host-settings.ts";
-import { MODEL, ROUTE } from "./model-settings.ts";
+import { abilitiesOf, MODEL, ROUTE } from "./model-settings.ts";
 import { describe, type Path, type ReportProblem } from "./problem.ts";
 import type { ConfigFile } from "./settings.ts";
 import { SIMULATED_ADDRESS, SIMULATED_MODEL_ID, simulatedHost, simulatedModel } from "./simulated-model.ts";
@@ -246,18 +239,6 @@ class CatalogReader {
 }
 
 const MAX_PRICE = 1_000_000 * NANO_PER_USD;
-
-/** Nothing is known of a row that says nothing. */
-function abilitiesOf({ inputs, tools, reasoning }: CatalogRows["models"][number]): Pick<Model, "abilities"> {
-  if (inputs === undefined && tools === undefined && reasoning === undefined) return {};
-  return {
-    abilities: {
-      inputs: MODALITIES.filter((one) => one === "text" || inputs?.includes(one) === true),
-      tools: tools ?? false,
-      reasoning: reasoning ?? false,
-    },
-  };
-}
 
 /**
  * Whatever reads the catalog then knows of no way to a paused host; requests that it has are answered to

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TOptional, type TSchema, Type } from "@sinclair/typebox";
+import type { CamelCase } from "../units/camel-case.ts";
 import type { Path, ReportProblem } from "./problem.ts";
 
 /**
@@ -56,10 +57,6 @@ type Flat<T> = { [Name in keyof T]: T[Name] };
 type MemberName<Name extends string> = CamelCase<
   Name extends `${infer Before}_usd${infer After}` ? `${Before}${After}` : Name
 >;
-type CamelCase<Name extends string> = Name extends `${infer Word}_${infer More}`
-  ? `${Word}${Capitalize<CamelCase<More>>}`
-  : Name;
-
 export const memberName = (name: string): string =>
   name.replace("_usd", "").replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 

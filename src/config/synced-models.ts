@@ -1,7 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { type Abilities, catalogOf, MODALITIES, type Model, type Route } from "../catalog/catalog.ts";
+import { catalogOf, MODALITIES, type Model, type Route } from "../catalog/catalog.ts";
 import type { Config } from "./config.ts";
+import { abilitiesOf } from "./model-settings.ts";
 import { PRESETS, routeQuirks } from "./presets.ts";
 import { price, readPrice } from "./price-settings.ts";
 
@@ -98,13 +99,12 @@ function routeTo(row: SyncedModel, host: Route["host"], present: Route | undefin
 
 function newModel(row: SyncedModel, route: Route): Model {
   const { id, name = id, context_length: contextLength, max_output_tokens: maxOutputTokens } = row;
-  const abilities = abilitiesOf(row);
   return {
     id,
     name,
     contextLength,
     maxOutputTokens: Math.min(maxOutputTokens, contextLength),
-    ...(abilities === null ? {} : { abilities }),
+    ...abilitiesOf(row),
     price: route.price,
     routes: [route],
   };
@@ -114,13 +114,4 @@ function newModel(row: SyncedModel, route: Route): Model {
 function changedModel(offered: Model, row: SyncedModel, route: Route): Model {
   const { contextLength, maxOutputTokens, price } = newModel(row, route);
   return { ...offered, contextLength, maxOutputTokens, price, routes: offered.routes.with(0, route) };
-}
-
-function abilitiesOf({ inputs, tools, reasoning }: SyncedModel): Abilities | null {
-  if (inputs === undefined && tools === undefined && reasoning === undefined) return null;
-  return {
-    inputs: MODALITIES.filter((one) => one === "text" || inputs?.includes(one) === true),
-    tools: tools ?? false,
-    reasoning: reasoning ?? false,
-  };
 }

@@ -1,5 +1,6 @@
-import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
+import type { SurfaceName } from "../catalog/catalog.ts";
 import type { ByRetention, Price } from "../catalog/price.ts";
+import type { Quirks } from "../catalog/quirks.ts";
 import type { AnswerText, TextMoment } from "../tokens/answer-text.ts";
 import type { ErrorObject, Refusal } from "../units/errors/refusal.ts";
 import type { Blame } from "./blame.ts";

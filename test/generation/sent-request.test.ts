@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Quirks, Route, SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Route, SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Quirks } from "../../src/catalog/quirks.ts";
 import { sentRequest } from "../../src/generation/sent-request.ts";
 import { encodeFor } from "../../src/hosts/host-request.ts";
 import type { Candidate } from "../../src/routing/candidate.ts";

@@ -1,4 +1,5 @@
-import type { Quirks, SurfaceName } from "../../catalog/catalog.ts";
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import type { Quirks } from "../../catalog/quirks.ts";
 import { PRESETS, type Preset } from "../../config/presets.ts";
 
 /** Who serves a model, as far as another gateway's name for it tells. */

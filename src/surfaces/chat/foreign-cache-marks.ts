@@ -1,4 +1,4 @@
-import type { Quirks } from "../../catalog/catalog.ts";
+import type { Quirks } from "../../catalog/quirks.ts";
 import { contains } from "../json/bytes.ts";
 import { asObject, type Json } from "../json/json.ts";
 

@@ -1,4 +1,4 @@
-import type { Quirks } from "../../catalog/catalog.ts";
+import type { Quirks } from "../../catalog/quirks.ts";
 import { asObject, isPresent, type Json } from "../json/json.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Quirks } from "../../../src/catalog/catalog.ts";
+import type { Quirks } from "../../../src/catalog/quirks.ts";
 import type { GenerationRequest, HostBody } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Quirks } from "../../../src/catalog/catalog.ts";
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
+import type { Quirks } from "../../../src/catalog/quirks.ts";
 import type { HostBody } from "../../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../../src/surfaces/surfaces.ts";
 import { type Refusal, refused } from "../../../src/units/errors/refusal.ts";

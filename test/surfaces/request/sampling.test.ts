@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Quirks, SurfaceName } from "../../../src/catalog/catalog.ts";
+import type { SurfaceName } from "../../../src/catalog/catalog.ts";
+import type { Quirks } from "../../../src/catalog/quirks.ts";
 import { pairing } from "../../../src/surfaces/surfaces.ts";
 import { refused } from "../../../src/units/errors/refusal.ts";
 import { decode, readRequest } from "../harness.ts";
