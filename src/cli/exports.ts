@@ -1,18 +1,11 @@
-import { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { DATABASE, dataFolderPath } from "../store/data-folder.ts";
-import { Postgres } from "../store/database/postgres.ts";
-import { PostgresDatabase } from "../store/database/postgres-database.ts";
-import { SqliteDatabase } from "../store/database/sqlite-database.ts";
 import { exportFile, readRows } from "../store/export/export-file.ts";
 import { EXPORT_KINDS, type ExportKind, SqlExportStore } from "../store/export/export-store.ts";
 import { type ExportStorage, openStorage, readTarget, TARGET_FORMS } from "../store/export/export-target.ts";
-import type { StoreConfig } from "../store/store-config.ts";
 import { type EpochMs, epochMs, systemClock } from "../units/clock.ts";
 import { validConfiguration } from "./config.ts";
-import { type CommandContext, messageOf, show, table } from "./console.ts";
+import { type CommandContext, messageOf, show, tableOf } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
+import { openStore } from "./present-store.ts";
 
 export interface ExportOnceOptions {
   readonly to: string;
@@ -28,23 +21,30 @@ export async function exportOnce(options: ExportOnceOptions, context: CommandCon
     throw new CommandFailure(EXIT.usage, `--to must be ${TARGET_FORMS}`, "A folder needs its whole path.");
   const { store } = await validConfiguration(context);
   const since = epochMs(options.since?.getTime() ?? 0);
-  const books = openBooks(store, context);
+  await using present = openStore(store, context, ANSWER_MS);
+  if (present.database === null)
+    throw new CommandFailure(
+      EXIT.found,
+      `there is no database ${present.where}`,
+      "Set GATEWAY_DATA to the data folder.",
+    );
+  const books = new SqlExportStore(present.database);
   try {
     const storage = openStorage({ to, endpoint: options.endpoint ?? null }, context.env);
     const done: ExportedKind[] = [];
-    for (const kind of EXPORT_KINDS) done.push(await exportKind(kind, since, books.store, storage));
-    const rows = done.map(({ kind, rows, files, through }) => [kind, rows, files, through]);
-    show(context, options.json, { data: done }, table(["kind", "rows", "files", "through"], rows));
+    for (const kind of EXPORT_KINDS) done.push(await exportKind(kind, since, books, storage));
+    const columns = { kind: "kind", rows: "rows", files: "files", through: "through" } as const;
+    show(context, options.json, { data: done }, tableOf(columns, done));
   } catch (error) {
     throw new CommandFailure(
       EXIT.found,
       messageOf(error),
       "Files that were written are whole; run it again for the rest.",
     );
-  } finally {
-    await books.close();
   }
 }
+
+const ANSWER_MS = 30_000;
 
 interface ExportedKind {
   readonly kind: ExportKind;
@@ -73,29 +73,3 @@ async function exportKind(
     done.through = file.last;
   }
 }
-
-interface ReadBooks {
-  readonly store: SqlExportStore;
-  close(): Promise<void>;
-}
-
-function openBooks(store: StoreConfig, { env, cwd }: CommandContext): ReadBooks {
-  if (store.kind === "postgres") {
-    const postgres = new Postgres({ url: store.url, connections: 1, deadlineMs: ANSWER_MS }, systemClock);
-    return {
-      store: new SqlExportStore(new PostgresDatabase(postgres)),
-      close: () => postgres.close(),
-    };
-  }
-  const path = join(resolve(cwd, dataFolderPath(env.GATEWAY_DATA, cwd)), DATABASE);
-  if (!existsSync(path))
-    throw new CommandFailure(
-      EXIT.found,
-      `there is no database ${path}`,
-      "Set GATEWAY_DATA to the data folder.",
-    );
-  const db = new Database(path, { readonly: true });
-  return { store: new SqlExportStore(new SqliteDatabase(db)), close: async () => db.close() };
-}
-
-const ANSWER_MS = 30_000;

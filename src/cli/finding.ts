@@ -25,6 +25,10 @@ export const failing = (check: string, detail: string, next: string | null): Fin
   next,
 });
 
+/** A warning with the same facts where something is not as it should be. */
+export const okIf = (isGood: boolean, check: string, detail: string, next: string): Finding =>
+  isGood ? ok(check, detail) : warning(check, detail, next);
+
 /** Names what failed of checks, of which each is another thing, and counts it of trials. */
 export function showFindings(
   findings: readonly Finding[],

@@ -5,7 +5,7 @@ import { isLoopback } from "../ledger/limits/address.ts";
 import { BETTER_TOKEN, folderInUse, isGuessable, remedyFor, weaknessOf } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";
-import { type Finding, failing, ok, warning } from "./finding.ts";
+import { type Finding, failing, ok, okIf, warning } from "./finding.ts";
 import { type LocalGateway, localGateway } from "./local-gateway.ts";
 
 /** Whether something listens where the gateway would, and whether that is a gateway. */
@@ -141,8 +141,8 @@ export function checkDisk(path: string): Finding {
   try {
     const { slowMs, syncing } = probeSync(folder);
     const detail = `a sync in ${folder} takes ${slowMs.toFixed(2)} ms (the third-slowest of 20), ${syncing === "inline" ? "fast enough for the event loop" : "done off the event loop"}`;
-    if (slowMs < SLOW_SYNC_MS) return ok(check, detail);
-    return warning(check, detail, "Requests wait that long for their first byte: use a faster disk.");
+    const next = "Requests wait that long for their first byte: use a faster disk.";
+    return okIf(slowMs < SLOW_SYNC_MS, check, detail, next);
   } catch (error) {
     return failing(check, `cannot write in ${folder}: ${messageOf(error)}`, remedyFor(error));
   }

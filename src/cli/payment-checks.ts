@@ -5,7 +5,7 @@ import { partyOf } from "../payments/rails/x402/redacted-parts.ts";
 import { oracleOf, readSanctionsList } from "../payments/rails/x402/sanctions.ts";
 import { DAY_MS, systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
-import { type Finding, failing, ok, warning } from "./finding.ts";
+import { type Finding, failing, ok, okIf, warning } from "./finding.ts";
 import type { LocalGateway } from "./local-gateway.ts";
 import { checkAddress } from "./shared-address.ts";
 
@@ -51,13 +51,12 @@ export async function checkPaymentsUnderWay(gateway: LocalGateway): Promise<Find
   if (oldestS === undefined || queued === undefined) return [];
   const facts = `the oldest that is in no block was sent ${Number(oldestS).toFixed(0)} s ago; ${queued} transactions of the gas account wait`;
   return [
-    Number(oldestS) < MAX_WAITED_S
-      ? ok("payments under way", facts)
-      : warning(
-          "payments under way",
-          facts,
-          "Check whether the node of `rpc` follows the chain and the gas account has gas; the gateway sends them again by itself.",
-        ),
+    okIf(
+      Number(oldestS) < MAX_WAITED_S,
+      "payments under way",
+      facts,
+      "Check whether the node of `rpc` follows the chain and the gas account has gas; the gateway sends them again by itself.",
+    ),
   ];
 }
 
@@ -108,9 +107,8 @@ async function checkGas(network: X402Network): Promise<Finding> {
   const address = privateKeyToAddress(gasKey);
   const left = Number(await (await openChain(network)).gasOf(address)) / 1e18;
   const detail = `${left} left at ${address}`;
-  return left > MIN_GAS
-    ? ok("gas", detail)
-    : warning("gas", detail, "Send gas to this address: without it no payment is carried out.");
+  const next = "Send gas to this address: without it no payment is carried out.";
+  return okIf(left > MIN_GAS, "gas", detail, next);
 }
 
 async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
@@ -121,9 +119,7 @@ async function checkList({ sanctions }: PaymentsConfig): Promise<Finding[]> {
     const days = Math.max(0, systemClock.now() - changedAt) / DAY_MS;
     const detail = `${addresses.size} addresses, changed ${days.toFixed(1)} days ago`;
     return [
-      days < MAX_DAYS
-        ? ok(check, detail)
-        : warning(check, detail, "Load a newer one: it is read again when the file changes."),
+      okIf(days < MAX_DAYS, check, detail, "Load a newer one: it is read again when the file changes."),
     ];
   } catch (error) {
     return [

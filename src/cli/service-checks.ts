@@ -7,6 +7,7 @@ import { systemClock } from "../units/clock.ts";
 import { OutsideParty } from "../units/outside-party.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";
+import { hasTable } from "./present-store.ts";
 
 /** The database that gateways share, where the configuration names one. */
 export async function checkDatabase(store: StoreConfig, adminToken?: string): Promise<Finding[]> {
@@ -37,11 +38,8 @@ export async function checkDatabase(store: StoreConfig, adminToken?: string): Pr
 
 /** Whether the gateways that share the database were started with this token. */
 async function checkSharedToken(postgres: Postgres, adminToken: string): Promise<Finding[]> {
-  const [table] = await postgres.query<{ made: boolean }>(
-    (sql) => sql`SELECT to_regclass('fleet_secrets') IS NOT NULL AS made`,
-  );
   // No gateway of this version has started on it yet.
-  if (!table!.made) return [];
+  if (!(await hasTable(postgres, "fleet_secrets"))) return [];
   const fleet = new FleetStore(new PostgresDatabase(postgres));
   const [secret] = await postgres.query<{ secret: string }>(
     (sql) => sql`SELECT secret FROM fleet_secrets WHERE name = ${NETWORKS}`,
