@@ -1,5 +1,6 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { AuditAnswer } from "../api/admin.ts";
+import { formatUsd } from "../units/usd.ts";
 import { asOperator } from "./actions.ts";
 import { connected } from "./arguments.ts";
 import { unanswered } from "./balances.ts";
@@ -69,14 +70,5 @@ function whatIsOff(books: AuditAnswer, charges: RecomputedCharges | null): Comma
   return new CommandFailure(EXIT.found, what, next);
 }
 
-/** "12.5 USD" of nano-dollars written as text, exactly. */
-function usd(nano: string): string {
-  const value = BigInt(nano);
-  const [sign, magnitude] = value < 0n ? ["-", -value] : ["", value];
-  const decimals = String(magnitude % NANO)
-    .padStart(9, "0")
-    .replace(/0{1,7}$/, "");
-  return `${sign}${magnitude / NANO}.${decimals} USD`;
-}
-
-const NANO = 1_000_000_000n;
+/** "12.50 USD", exactly. */
+const usd = (nano: string): string => `${formatUsd(BigInt(nano)).replace("$", "")} USD`;

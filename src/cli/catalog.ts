@@ -2,6 +2,7 @@ import { type Command, Option } from "@commander-js/extra-typings";
 import type { List } from "../api/answers.ts";
 import type { EntryAnswer } from "../api/catalog.ts";
 import { ABILITIES, findModels } from "../api/find-models.ts";
+import { asOperator } from "./actions.ts";
 import { amountUsd, connected, groupOf, jsonOption, owned, several, wholeNumber } from "./arguments.ts";
 import { Client, ownerClient } from "./client.ts";
 import { gatewayUrl } from "./connection.ts";
@@ -32,8 +33,10 @@ export function addModels(gateway: Command, context: CommandContext): void {
       ),
     )
     .option("--undo", "go back to the models from before the last list")
-    .action(async (source, options) =>
-      (await import("./models-sync.ts")).syncModels(source, options, context),
+    .action(
+      asOperator(context, async (client, source, options) =>
+        (await import("./models-sync.ts")).syncModels(client, source, options, context),
+      ),
     );
   models
     .command("import")

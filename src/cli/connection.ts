@@ -14,11 +14,6 @@ export interface ConnectionOptions {
   readonly allowHttp?: boolean | undefined;
 }
 
-/** For a command that is one operation of the running gateway, or a few. */
-export interface OperationOptions extends ConnectionOptions {
-  readonly json: boolean;
-}
-
 /** Where the gateway listens, without a slash at the end. */
 export function gatewayUrl({ url }: ConnectionOptions, { env }: Pick<CommandContext, "env">): string {
   const text = url ?? (env.GATEWAY_URL || localUrl(env));

@@ -2,13 +2,13 @@ import { statSync } from "node:fs";
 import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
 import { type ListedRows, readModelList } from "../config/model-list-formats.ts";
 import { PRESETS, type Preset, presentPresets } from "../config/presets.ts";
-import { adminClient, type Client } from "./client.ts";
-import type { OperationOptions } from "./connection.ts";
+import type { CommandResult } from "./actions.ts";
+import type { Client } from "./client.ts";
 import { whyUnanswered } from "./connection-errors.ts";
-import { type CommandContext, counted, printable, readText, show } from "./console.ts";
+import { type CommandContext, counted, printable, readText } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
-export interface SyncOptions extends OperationOptions {
+interface SyncOptions {
   /** Whose list it is; without a source, the host is asked for its own. */
   readonly host?: string | undefined;
   readonly match?: readonly string[] | undefined;
@@ -19,13 +19,13 @@ export interface SyncOptions extends OperationOptions {
 
 /** Shows what a model list would change, and changes it if that is asked for: in all processes, without a restart. */
 export async function syncModels(
+  client: Client,
   source: string | undefined,
   options: SyncOptions,
   context: CommandContext,
-): Promise<void> {
-  const client = adminClient(options, context);
-  if (options.undo === true) return undo(client, options, context);
-  const { text, host, from } = await sourceOf(source, options, context);
+): Promise<CommandResult> {
+  if (options.undo === true) return undo(client);
+  const { text, host, from } = await sourceOf(source, options.host ?? null, context);
   const list = readModelList(text, { host, idOf: await idsOf(client, host) });
   if (typeof list === "string") throw new CommandFailure(EXIT.found, `${from} is no list of models: ${list}`);
   const { rows, refused } = matching(list, options.match);
@@ -47,30 +47,34 @@ export async function syncModels(
     })),
   ];
   const shown = { ...answer, changes };
-  show(context, options.json, shown, [
-    ...changes.flatMap(linesOf),
-    ...summary(shown, options.apply === true),
-  ]);
-  const held = changes.filter(isHeld);
-  if (options.apply !== true || (held.length === 0 && answer.pending_nodes.length === 0)) return;
-  throw new CommandFailure(
+  const isApplied = options.apply === true;
+  const lines = [...changes.flatMap(linesOf), ...summary(shown, isApplied)];
+  return [shown, lines, isApplied ? whatWaits(shown) : null];
+}
+
+function whatWaits({ changes, pending_nodes }: ModelListAnswer): CommandFailure | null {
+  const held = changes.filter(isHeld).map(({ model }) => printable(model));
+  if (held.length > 0)
+    return new CommandFailure(
+      EXIT.found,
+      `${counted(held.length, "model")} held back: ${held.join(", ")}`,
+      "Apply those that are right by name: --accept <model>.",
+    );
+  if (pending_nodes.length === 0) return null;
+  return new CommandFailure(
     EXIT.found,
-    held.length > 0
-      ? `${counted(held.length, "model")} held back: ${held.map(({ model }) => printable(model)).join(", ")}`
-      : `not applied yet at ${answer.pending_nodes.join(", ")}`,
-    held.length > 0
-      ? "Apply those that are right by name: --accept <model>."
-      : "A node applies it within a second of reaching the store; `gateway nodes list` shows them.",
+    `not applied yet at ${pending_nodes.join(", ")}`,
+    "A node applies it within a second of reaching the store; `gateway nodes list` shows them.",
   );
 }
 
-async function undo(client: Client, options: SyncOptions, context: CommandContext): Promise<void> {
+async function undo(client: Client): Promise<CommandResult> {
   const done = await client.post<RestoredAnswer>("/admin/models/undo");
-  show(context, options.json, done, [
+  const line =
     done.restored === 0
       ? `Version ${done.version} is in force: the models of the configuration alone, as before the first list.`
-      : `Version ${done.version} is in force, with the models of version ${done.restored}.`,
-  ]);
+      : `Version ${done.version} is in force, with the models of version ${done.restored}.`;
+  return [done, [line]];
 }
 
 interface Source {
@@ -82,10 +86,9 @@ interface Source {
 
 async function sourceOf(
   source: string | undefined,
-  options: SyncOptions,
+  host: string | null,
   context: CommandContext,
 ): Promise<Source> {
-  const host = options.host ?? null;
   if (source === undefined) return ownList(host, context);
   if (!/^https?:\/\//.test(source)) return { text: fileText(source), host, from: source };
   // Its list is known by its address.

@@ -38,15 +38,11 @@ export const decimalUsd = (nano: NanoUsd): string =>
     .toFixed(9)
     .replace(/\.?0+$/, "");
 
-/** "$1.25", "$0.0000075": at least cents, at most nine decimals, no exponent. */
-export function formatUsd(nano: NanoUsd): string {
-  const sign = nano < 0 ? "-" : "";
-  const magnitude = Math.abs(nano);
-  const whole = Math.floor(magnitude / NANO_PER_USD);
-  const decimals = String(magnitude % NANO_PER_USD)
-    .padStart(9, "0")
-    .replace(/0{1,7}$/, "");
-  return `${sign}$${whole}.${decimals}`;
+/** "$1.25", "-$0.0000075": at least cents, at most nine decimals, no exponent. Sums over balances are a bigint. */
+export function formatUsd(nano: NanoUsd | bigint): string {
+  const digits = String(nano).replace("-", "").padStart(10, "0");
+  const decimals = digits.slice(-9).replace(/0{1,7}$/, "");
+  return `${nano < 0 ? "-" : ""}$${digits.slice(0, -9)}.${decimals}`;
 }
 
 /** A price in USD per million tokens, as config files and catalogues write it; null when it cannot be one. */

@@ -1,8 +1,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../../units/clock.ts";
+import { formatUsd } from "../../units/usd.ts";
 import { adminClient } from "../client.ts";
-import { type ConnectionOptions, refuseClearText } from "../connection.ts";
+import { refuseClearText } from "../connection.ts";
 import { type CommandContext, counted, printable, readText } from "../console.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
 import { yamlOf } from "../models.ts";
@@ -13,14 +14,8 @@ import { KnownModels } from "./known-models.ts";
 import { readLiteLLM } from "./litellm.ts";
 import { Mapping } from "./mapping.ts";
 import { addOpenRouter, readKeys, rowsOf } from "./openrouter.ts";
+import type { CustomerOptions, MovingOptions } from "./options.ts";
 import { Secrets } from "./secrets.ts";
-
-interface MovingOptions {
-  /** A new file for the configuration; absent: standard output. */
-  readonly out?: string | undefined;
-  /** A new file for secrets that the source holds in the clear; absent: gateway.env next to the configuration. */
-  readonly envFile?: string | undefined;
-}
 
 export async function importLiteLLM(
   file: string,
@@ -30,13 +25,6 @@ export async function importLiteLLM(
   const draft = newDraft();
   readLiteLLM(readText(resolve(context.cwd, file)), file, draft);
   writeConfiguration(draft, options, context);
-}
-
-interface CustomerOptions extends MovingOptions, ConnectionOptions {
-  /** Makes customers at the running gateway, and writes there what became of each; absent: none is made. */
-  readonly customers?: string | undefined;
-  /** Tells sources of one kind apart. */
-  readonly source: string;
 }
 
 export async function importNewApi(
@@ -101,7 +89,7 @@ async function writeOrMake(
 ): Promise<void> {
   const keys = customers.reduce((sum, customer) => sum + customer.keys.length, 0);
   const credit = customers.reduce((sum, customer) => sum + BigInt(customer.credit), 0n);
-  const what = `${counted(customers.length, "balance")} with ${counted(keys, "key")} and ${bigUsd(credit)} USD of credit`;
+  const what = `${counted(customers.length, "balance")} with ${counted(keys, "key")} and ${formatUsd(credit).replace("$", "")} USD of credit`;
   if (options.customers === undefined) {
     writeConfiguration(draft, options, context);
     if (customers.length > 0)
@@ -117,13 +105,6 @@ async function writeOrMake(
   context.err(
     `\n${what}; ${made} of the balances were made now. ${file} has their ids and secrets, which nothing else has: hand them out, then remove it.\n`,
   );
-}
-
-function bigUsd(nano: bigint): string {
-  const decimals = String(nano % 1_000_000_000n)
-    .padStart(9, "0")
-    .replace(/0+$/, "");
-  return `${nano / 1_000_000_000n}${decimals === "" ? "" : `.${decimals}`}`;
 }
 
 const newDraft = (): Draft => new Draft(new KnownModels(systemClock.now()), new Secrets());
