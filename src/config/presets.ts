@@ -47,14 +47,17 @@ const ALL: readonly SurfaceName[] = ["chat.completions", "responses", "messages"
 const CHAT: readonly SurfaceName[] = ["chat.completions"];
 const BOTH_OF_OPENAI: readonly SurfaceName[] = ["chat.completions", "responses"];
 
+/** Most speak chat, take the key as a bearer token, and are known to the catalogue by their own name. */
+type PresetRow = Omit<Preset, "speaks" | "auth" | "prices"> &
+  Partial<Pick<Preset, "speaks" | "auth" | "prices">>;
+
 /** In order of preference: a model that several of them serve is asked of its author first. */
-export const PRESETS: readonly Preset[] = [
+const ROWS: readonly PresetRow[] = [
   {
     env: "OPENAI_API_KEY",
     id: "openai",
     baseUrl: "https://api.openai.com/v1",
     speaks: BOTH_OF_OPENAI,
-    auth: "bearer",
     // Reasoning models refuse `max_tokens`.
     quirks: { maxCompletionTokens: true },
     modelQuirks: [
@@ -73,7 +76,6 @@ export const PRESETS: readonly Preset[] = [
       { names: /^(o\d|gpt-5)/, quirks: { noSampling: true } },
     ],
     retentions: { own: "30m", longer: { "12h": 2.5 } },
-    prices: "openai",
     author: "openai",
     zoo: "openai",
   },
@@ -97,7 +99,6 @@ export const PRESETS: readonly Preset[] = [
       },
       { names: /^claude-(opus|sonnet|haiku)-4-6/, quirks: { noSampling: false } },
     ],
-    prices: "anthropic",
     author: "anthropic",
     zoo: "anthropic",
   },
@@ -105,8 +106,6 @@ export const PRESETS: readonly Preset[] = [
     env: "GEMINI_API_KEY",
     id: "gemini",
     baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
-    speaks: CHAT,
-    auth: "bearer",
     // A tool's result without the tool's name is “an invalid argument”, as is every field that it does not
     // know.
     quirks: { coreFieldsOnly: true, strictMessages: true, namesResults: true },
@@ -123,8 +122,6 @@ export const PRESETS: readonly Preset[] = [
     env: "MISTRAL_API_KEY",
     id: "mistral",
     baseUrl: "https://api.mistral.ai/v1",
-    speaks: CHAT,
-    auth: "bearer",
     // Answers 422 to every field that it does not know, such as `stream_options`, and reports usage without
     // being asked. Few of its models take an effort, and those none but `high`.
     quirks: {
@@ -134,18 +131,14 @@ export const PRESETS: readonly Preset[] = [
       shortCallIds: true,
       noReasoningEffort: true,
     },
-    prices: "mistral",
     author: "mistralai",
   },
   {
     env: "DEEPSEEK_API_KEY",
     id: "deepseek",
     baseUrl: "https://api.deepseek.com/v1",
-    speaks: CHAT,
-    auth: "bearer",
     // Its thinking models refuse to go on after a tool's result without their earlier thoughts.
     quirks: { coreFieldsOnly: true, plainContent: true, takesReasoning: true },
-    prices: "deepseek",
     author: "deepseek",
     zoo: "deepseek",
   },
@@ -154,7 +147,6 @@ export const PRESETS: readonly Preset[] = [
     id: "xai",
     baseUrl: "https://api.x.ai/v1",
     speaks: BOTH_OF_OPENAI,
-    auth: "bearer",
     // `max_tokens` is deprecated there too.
     quirks: { maxCompletionTokens: true },
     // “Model grok-4 does not support parameter reasoningEffort”, although it reasons
@@ -173,56 +165,44 @@ export const PRESETS: readonly Preset[] = [
     env: "GROQ_API_KEY",
     id: "groq",
     baseUrl: "https://api.groq.com/openai/v1",
-    speaks: CHAT,
-    auth: "bearer",
     // Answers 400 to every field that it does not know.
     quirks: { coreFieldsOnly: true, strictMessages: true },
     // Qwen's take `none` and `default` only.
     modelQuirks: [{ names: /^(?!openai\/gpt-oss)/, quirks: { noReasoningEffort: true } }],
-    prices: "groq",
   },
   {
     env: "CEREBRAS_API_KEY",
     id: "cerebras",
     baseUrl: "https://api.cerebras.ai/v1",
-    speaks: CHAT,
-    auth: "bearer",
     // Answers 400 to every field that it does not know.
     quirks: { coreFieldsOnly: true, strictMessages: true },
     modelQuirks: [{ names: /^(?!gpt-oss|zai-glm)/, quirks: { noReasoningEffort: true } }],
-    prices: "cerebras",
   },
   {
     env: "FIREWORKS_API_KEY",
     id: "fireworks",
     baseUrl: "https://api.fireworks.ai/inference/v1",
-    speaks: CHAT,
-    auth: "bearer",
     quirks: { coreFieldsOnly: true },
-    prices: "fireworks",
     modelPrefix: "accounts/fireworks/models/",
   },
   {
     env: "TOGETHER_API_KEY",
     id: "together",
     baseUrl: "https://api.together.xyz/v1",
-    speaks: CHAT,
-    auth: "bearer",
     quirks: { coreFieldsOnly: true },
-    prices: "together",
   },
   {
     env: "OPENROUTER_API_KEY",
     id: "openrouter",
     baseUrl: "https://openrouter.ai/api/v1",
     speaks: ALL,
-    auth: "bearer",
     quirks: { cacheControl: true },
-    prices: "openrouter",
     keyPath: "/key",
     namesAuthors: true,
   },
 ];
+
+export const PRESETS = ROWS.map((row): Preset => ({ speaks: CHAT, auth: "bearer", prices: row.id, ...row }));
 
 /** The rows whose variable is set, as hosts. */
 export function presentPresets(env: Readonly<Record<string, string | undefined>>): Preset[] {
