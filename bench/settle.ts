@@ -6,16 +6,18 @@ import { recoveredReceipt } from "../src/ledger/receipt.ts";
 import { Reservation, type ReservationRequest } from "../src/ledger/reservation.ts";
 import { openLedger } from "../src/store/books/bookkeeping-sqlite.ts";
 import { openDatabase } from "../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../src/store/database/sqlite-database.ts";
 import { SqliteMaintenance } from "../src/store/database/sqlite-maintenance.ts";
-import { type JournalBooks, onTheLoop } from "../src/store/journal/books.ts";
+import type { JournalBooks } from "../src/store/journal/books.ts";
 import { folderDisk, probeSync } from "../src/store/journal/disk.ts";
-import { LedgerStore } from "../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../src/store/ledger/sqlite-ledger-store.ts";
 import { systemClock } from "../src/units/clock.ts";
 import { type BalanceId, newReceiptId } from "../src/units/id.ts";
 import { systemRandom } from "../src/units/random.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../src/units/usd.ts";
 import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
+import { enterCredit } from "../test/store/enter-credit.ts";
 import { ascending, percentile, table } from "./figures.ts";
 import { numberOption, option } from "./options.ts";
 
@@ -45,8 +47,9 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const { syncing, slowMs } = probeSync(folder);
   const clock = systemClock;
   const database = join(folder, "gateway.sqlite");
-  const store = new LedgerStore(openDatabase(database));
-  store.credit({
+  const db = openDatabase(database);
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
+  enterCredit(db, {
     balanceId: BALANCE,
     amount: MAX_NANO_USD,
     idempotencyKey: "bench",
@@ -60,7 +63,10 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const booksDb = openDatabase(database, "NORMAL");
   const opening = {
     disk: folderDisk(folder, slowMs),
-    store: { ...onTheLoop(new LedgerStore(booksDb)), checkpoint: () => maintenance.checkpoint() },
+    store: {
+      ...new SqliteLedgerStore(new SqliteDatabase(booksDb)).endsOf(null),
+      checkpoint: () => maintenance.checkpoint(),
+    },
     clock,
     relaxed: false,
     journalFileBytes: 64 * 1024 * 1024,
@@ -72,7 +78,6 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const holders = new KnownHolders();
   holders.put(KEY);
   const { books, ledger } = await openLedger(opening, {
-    reached: store.reached(),
     sums: store,
     debits: store,
     holders,

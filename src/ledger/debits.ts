@@ -1,8 +1,15 @@
 import type { EpochMs } from "../units/clock.ts";
 import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import type { BalanceId } from "../units/id.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type Credit, type CreditClaim, type Debit, debitEntry, lostOf, type TooMuch } from "./credit.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import {
+  type Credit,
+  type CreditClaim,
+  type Debit,
+  lostOf,
+  type TakenCredit,
+  type TooMuch,
+} from "./credit.ts";
 import type { Ledger } from "./ledger.ts";
 
 /**
@@ -12,8 +19,6 @@ import type { Ledger } from "./ledger.ts";
 export class Debits {
   /** One debit of a balance at a time, because an earlier one may still fail. Bounded by the operator's requests in flight. */
   private readonly underWay = new Map<BalanceId, Promise<unknown>>();
-  /** Lost to claims since start. */
-  lost: NanoUsd = ZERO_USD;
 
   constructor(
     private readonly ledger: Ledger,
@@ -36,7 +41,7 @@ export class Debits {
 
   private async takeOnce(debit: Debit): Promise<Credit | TooMuch> {
     const { balanceId, idempotencyKey } = debit;
-    const known = this.store.entry(idempotencyKey);
+    const known = await this.store.entry(idempotencyKey);
     if (known !== null) return known;
     const held = await this.ledger.holdDebit(balanceId, debit.amount);
     if ("available" in held) return held;
@@ -44,7 +49,7 @@ export class Debits {
       // A request's unused hold is available once its end is durable. If a crash lost the end, recovery would charge the last
       // checkpoint, for which there might not be enough left.
       if (!(await this.journal.flushed())) throw new StoreUnreachable("the journal cannot be written");
-      return this.store.debit(debitEntry(debit, held));
+      return await this.store.debit(debit, held);
     } finally {
       // The store may have committed although it failed to answer, so it is read. If that fails too, the amount stays held
       // until the next start.
@@ -52,38 +57,32 @@ export class Debits {
     }
   }
 
-  /** Ends claims that open requests have covered, and claims whose last request has ended: the rest of these is lost. */
-  async endClaims(at: EpochMs): Promise<void> {
-    for (let after = "", claims: readonly CreditClaim[]; ; after = claims.at(-1)!.idempotencyKey) {
-      claims = this.store.claims(after, CLAIMS_AT_A_TIME);
-      for (const claim of claims) await this.endClaim(claim, at);
-      if (claims.length < CLAIMS_AT_A_TIME) return;
-    }
-  }
-
-  private async endClaim(claim: CreditClaim, at: EpochMs): Promise<void> {
+  /**
+   * Ends a claim that open requests have covered, or whose last request has ended: the rest of it is lost. Resolves with that;
+   * null while the claim has to stay open.
+   */
+  async decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null> {
     const { balanceId } = claim;
     await this.ledger.balance(balanceId);
     const lost = lostOf(claim, this.ledger.shortage(balanceId));
-    if (lost === null || !(await this.journal.flushed())) return;
-    // Ends that are not durable yet might be charged otherwise after a crash.
-    if (lostOf(claim, this.ledger.shortage(balanceId)) !== lost) return;
-    // A claim that a payment's credit has reduced meanwhile is left to the next round.
-    if (!this.store.endClaim(claim, lost, at)) return;
-    if (lost > 0) this.ledger.credited(balanceId, lost);
-    this.lost = (this.lost + lost) as NanoUsd;
+    if (lost === null || !(await this.journal.flushed())) return null;
+    // Ends that are not durable yet might be charged otherwise after a crash. A claim that a payment's credit has reduced
+    // meanwhile is left to the next round.
+    return this.store.decideClaim(claim, at, (claimed) =>
+      claimed === claim.claimed && lostOf(claim, this.ledger.shortage(balanceId)) === lost ? lost : null,
+    );
   }
 }
 
-/** The part of `LedgerStore` that is needed here. */
+/** The books of the only ledger. */
 export interface DebitStore {
-  entry(idempotencyKey: string): Credit | null;
-  debit(entry: Credit): Credit;
+  entry(idempotencyKey: string): Promise<Credit | null>;
+  debit(debit: Debit, holds: TakenCredit): Promise<Credit | TooMuch>;
   credited(balance: BalanceId): NanoUsd;
-  /** Open claims after this key, in the order of their keys. */
-  claims(after: string, limit: number): readonly CreditClaim[];
-  /** False, without an effect, if the claim has changed since it was read. */
-  endClaim(claim: CreditClaim, lost: NanoUsd, at: EpochMs): boolean;
+  /** Calls `lostOfClaimed` in the turn in which it reads what is claimed; null leaves the claim as it is. */
+  decideClaim(
+    claim: CreditClaim,
+    at: EpochMs,
+    lostOfClaimed: (claimed: NanoUsd) => NanoUsd | null,
+  ): Promise<NanoUsd | null>;
 }
-
-const CLAIMS_AT_A_TIME = 64;

@@ -25,7 +25,7 @@ export async function keep({ env, cwd, config, workers, log, onLost }: KeepOptio
     onLost,
     announce: (announcement) => socket?.announce(announcement),
   });
-  await bookJournalsOfWorkers({ ...parts, random: systemRandom }, keeper.operations, workers);
+  await bookJournalsOfWorkers({ ...parts, random: systemRandom }, keeper, workers);
   socket = await KeeperSocket.listen(keeperSocketPath(path), keeper.operations, onFault);
   return {
     async stop() {

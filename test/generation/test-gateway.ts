@@ -25,9 +25,9 @@ import type { GatewayParts } from "../../src/server/gateway-parts.ts";
 import { socketsInUse } from "../../src/server/in-use.ts";
 import { withMemory } from "../../src/store/books/bookkeeping.ts";
 import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
-import { onTheLoop } from "../../src/store/journal/books.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { Drift } from "../../src/store/ledger/sql-ledger-store.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SQLITE_SCHEMA } from "../../src/store/schema/migrations.ts";
 import { SURFACES } from "../../src/surfaces/surfaces.ts";
 import { countPromptTokens } from "../../src/tokens/count.ts";
@@ -42,6 +42,7 @@ import { keyOf } from "../fakes/key.ts";
 import { untilNothingIsInUse } from "../fakes/nothing-in-use.ts";
 import { until } from "../fakes/until.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
+import { enterCredit } from "../store/enter-credit.ts";
 
 /** The counting thread is ten times as slow as the allowance expects: prompts of a tenth of the length use it up. */
 export const COUNTED_MS_PER_BYTE = 0.005;
@@ -57,7 +58,7 @@ export async function openTestGateway(
   const clock = options.clock ?? systemClock;
   const disk = new SimulatedDisk();
   const db = Database.deserialize(MIGRATED, { strict: true });
-  const store = new LedgerStore(db);
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
   const faults: unknown[] = [];
   const refusals: Receipt[] = [];
   const reported: string[] = [];
@@ -65,7 +66,7 @@ export async function openTestGateway(
   const turns: PromptTurn[] = [];
   const opening = {
     disk,
-    store: onTheLoop(store),
+    store: store.endsOf(null),
     clock,
     relaxed: false,
     journalFileBytes: 1_000_000,
@@ -79,7 +80,6 @@ export async function openTestGateway(
   const identify = (secret: string, at: EpochMs) => (secret === SECRET ? current(secret, at) : null);
   const sums = options.sums ?? store;
   const { books, ledger } = await openLedger(opening, {
-    reached: store.reached(),
     sums,
     debits: store,
     holders: { current, reread: async () => {} },
@@ -87,7 +87,7 @@ export async function openTestGateway(
   const catalog = catalogOf(hosts, options);
   const credit = nanoFromUsd(options.creditUsd ?? 10)!;
   if (credit > 0) {
-    store.credit({
+    enterCredit(db, {
       balanceId: BALANCE,
       amount: credit,
       idempotencyKey: "first",
@@ -193,14 +193,15 @@ export async function openTestGateway(
       }),
     receipt(answer) {
       // The books will do so again, which changes nothing.
-      store.apply(books.journal.unapplied(1_000));
-      const stored = store.receipt(answer.headers["x-gateway-receipt"] as never);
+      void store.ship(null, null, books.journal.unapplied(1_000));
+      const id = answer.headers["x-gateway-receipt"] as string;
+      const stored = db.query<{ body: string }, [string]>("SELECT body FROM ends WHERE receipt = ?").get(id);
       return stored === null ? null : JSON.parse(stored.body);
     },
     async drifts() {
       await books.journal.flushed();
       await books.catchUp();
-      return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id)).drifts;
+      return withMemory(await store.audit(), ledger, books.appliedThrough, (id) => store.spent(id)).drifts;
     },
     async close() {
       try {

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { type Credit, type CreditClaim, type Debit, lossKey } from "../../src/ledger/credit.ts";
+import {
+  type Credit,
+  type CreditClaim,
+  type Debit,
+  debitEntry,
+  lossKey,
+  type TakenCredit,
+} from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
@@ -26,25 +33,27 @@ function open() {
   const entries = new Map<string, Credit>();
   const journal = { flushed: async () => true };
   const store = {
-    entry: (key: string) => entries.get(key) ?? null,
+    entry: async (key: string) => entries.get(key) ?? null,
     credited: () => [...entries.values()].reduce((sum, { amount }) => sum + amount, 100) as NanoUsd,
-    debit(entry: Credit) {
+    async debit(debit: Debit, holds: TakenCredit) {
+      const entry = debitEntry(debit, holds);
       entries.set(entry.idempotencyKey, entry);
       return entry;
     },
-    claims: (after: string) =>
-      [...entries.values()]
-        .flatMap(({ idempotencyKey, balanceId, claimed = ZERO_USD }) =>
-          claimed > 0 && idempotencyKey > after ? [{ idempotencyKey, balanceId, claimed }] : [],
-        )
-        .toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1)),
-    endClaim({ idempotencyKey, balanceId, claimed }: CreditClaim, lost: NanoUsd) {
+    async decideClaim(
+      { idempotencyKey, balanceId }: CreditClaim,
+      _: unknown,
+      lostOfClaimed: (claimed: NanoUsd) => NanoUsd | null,
+    ) {
       const entry = entries.get(idempotencyKey)!;
-      if (entry.claimed !== claimed) return false;
+      if (entry.claimed === 0) return ZERO_USD;
+      const lost = lostOfClaimed(entry.claimed!);
+      if (lost === null) return null;
       entries.set(idempotencyKey, { ...entry, claimed: ZERO_USD });
       const back = { ...wish(1, lossKey(idempotencyKey)), balanceId, amount: lost };
       if (lost > 0) entries.set(back.idempotencyKey, back);
-      return true;
+      ledger.credited(balanceId, lost);
+      return lost;
     },
   };
   const clock = { now: () => at, elapsedMs: () => 0, after: () => ({ cancel() {} }) };
@@ -52,7 +61,14 @@ function open() {
   const holders = new KnownHolders();
   const ledger = new Ledger(clock, { append: () => 1, withdraw: () => false }, sums, holders);
   const available = async () => (await ledger.balance(BALANCE)).available;
-  return { debits: new Debits(ledger, journal, store), ledger, holders, journal, store, entries, available };
+  const debits = new Debits(ledger, journal, store);
+  const books = { debits, ledger, holders, journal, store, entries, available, lost: 0, endClaims };
+  async function endClaims(): Promise<void> {
+    const open = [...entries.values()].filter(({ claimed = 0 }) => claimed > 0);
+    for (const entry of open.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1)))
+      books.lost += (await debits.decideClaim(entry as Credit & CreditClaim, at)) ?? 0;
+  }
+  return books;
 }
 
 test("what is being taken back can be spent by nobody, and is booked once the journal is on the disk", async () => {
@@ -60,6 +76,7 @@ test("what is being taken back can be spent by nobody, and is booked once the jo
   const synced = gate<boolean>();
   journal.flushed = () => synced.passed;
   const first = debits.take(wish(60));
+  await Bun.sleep(0);
   expect(await available()).toBe(40 as NanoUsd);
   const more = debits.take(wish(50, "more"));
   expect(entries.size).toBe(0);
@@ -97,7 +114,7 @@ test("while the journal cannot be written, nothing is taken and the error can be
 test("what the database refuses is available again", async () => {
   const { debits, store, available } = open();
   const { debit } = store;
-  store.debit = () => {
+  store.debit = async () => {
     throw new Error("SQLITE_BUSY");
   };
   await expect(debits.take(wish(60))).rejects.toThrow("SQLITE_BUSY");
@@ -109,8 +126,8 @@ test("what the database refuses is available again", async () => {
 test("what the database committed without saying so is taken, and the repeat says so", async () => {
   const { debits, store, available } = open();
   const { debit } = store;
-  store.debit = (entry) => {
-    debit(entry);
+  store.debit = async (...of) => {
+    await debit(...of);
     throw new Error("SQLITE_IOERR");
   };
   await expect(debits.take(wish(60))).rejects.toThrow("SQLITE_IOERR");
@@ -149,13 +166,13 @@ describe("of credit that requests hold", () => {
     expect(await books.available()).toBe(ZERO_USD);
     expect([await request(books, 1), one!.grow(1)]).toEqual([null, false]);
     one!.end(1);
-    await books.debits.endClaims(at);
+    await books.endClaims();
     // 9 is left, and 30 held.
     expect([await request(books, 1), two!.grow(1), claimed(books)]).toEqual([null, false, [[-90, 70]]]);
     two!.end(2);
     expect(await books.available()).toBe(7 as NanoUsd);
-    await books.debits.endClaims(at);
-    expect([claimed(books), books.debits.lost]).toEqual([[[-90, 0]], ZERO_USD]);
+    await books.endClaims();
+    expect([claimed(books), books.lost]).toEqual([[[-90, 0]], ZERO_USD]);
     expect(await request(books, 7)).not.toBe(null);
   });
 
@@ -164,11 +181,11 @@ describe("of credit that requests hold", () => {
     const [one, two] = [await request(books, 60), await request(books, 40)];
     expect(await books.debits.take(wish({ upTo: 100 }))).toMatchObject({ amount: -100, claimed: 100 });
     one!.end(25);
-    await books.debits.endClaims(at);
+    await books.endClaims();
     expect(claimed(books)).toEqual([[-100, 100]]);
     two!.end(40);
-    await books.debits.endClaims(at);
-    expect([claimed(books), books.debits.lost]).toEqual([
+    await books.endClaims();
+    expect([claimed(books), books.lost]).toEqual([
       [
         [-100, 0],
         [65, 0],
@@ -191,7 +208,7 @@ describe("of credit that requests hold", () => {
     expect(await books.debits.take(wish({ upTo: 30 }, "a"))).toMatchObject({ amount: -30, claimed: 30 });
     expect(await books.debits.take(wish({ upTo: 100 }, "b"))).toMatchObject({ amount: -70, claimed: 70 });
     one!.end(80);
-    await books.debits.endClaims(at);
+    await books.endClaims();
     expect(claimed(books)).toEqual([
       [-30, 0],
       [-70, 0],
@@ -206,7 +223,7 @@ describe("of credit that requests hold", () => {
     await books.debits.take(wish({ upTo: 100 }));
     books.entries.set("in", { ...wish(1, "in"), amount: 70 as NanoUsd });
     books.ledger.credited(BALANCE, 70 as NanoUsd);
-    await books.debits.endClaims(at);
+    await books.endClaims();
     expect([await books.available(), claimed(books)]).toEqual([
       10 as NanoUsd,
       [
@@ -229,15 +246,15 @@ describe("of credit that requests hold", () => {
     one!.end(100);
     const synced = gate<boolean>();
     books.journal.flushed = () => synced.passed;
-    const ending = books.debits.endClaims(at);
+    const ending = books.endClaims();
     await Promise.resolve();
     books.entries.set("a", { ...books.entries.get("a")!, claimed: (30 - again) as NanoUsd });
     books.entries.set("again", { ...wish(1, "again"), amount: again as NanoUsd });
     books.ledger.credited(BALANCE, again as NanoUsd);
     synced.open(true);
     await ending;
-    await books.debits.endClaims(at);
-    expect(books.debits.lost).toBe((100 - again) as NanoUsd);
+    await books.endClaims();
+    expect(books.lost).toBe((100 - again) as NanoUsd);
     expect(books.store.credited()).toBe(100 as NanoUsd);
     expect(await books.ledger.balance(BALANCE)).toMatchObject({ credited: 100, available: 0 });
   });
@@ -249,7 +266,7 @@ describe("of credit that requests hold", () => {
     const synced = gate<boolean>();
     one!.end(10);
     books.journal.flushed = () => synced.passed;
-    const ending = books.debits.endClaims(at);
+    const ending = books.endClaims();
     synced.open(false);
     await ending;
     expect(claimed(books)).toEqual([[-100, 60]]);

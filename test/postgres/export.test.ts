@@ -104,7 +104,7 @@ describeOnPostgres("an export from PostgreSQL", (cluster) => {
 
   test("retention leaves what the target lacks", async () => {
     const { postgres, store } = await fixture();
-    const ledger = new PostgresLedgerStore(postgres);
+    const ledger = new PostgresLedgerStore(new PostgresDatabase(postgres));
     const at = epochMs(Date.now() - 100 * 86_400_000);
     const before = epochMs(Date.now() - 90 * 86_400_000);
     await ledger.ship(

@@ -36,7 +36,9 @@ describeOnPostgres("a PostgreSQL database", (cluster) => {
     await migratePostgres(postgres);
     const keys = new SqlKeyStore(new PostgresDatabase(postgres), systemClock);
     expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);
-    expect(await readOldBooks(keys, new PostgresLedgerStore(postgres))).toMatchObject(OLD_BOOKS);
+    expect(await readOldBooks(keys, new PostgresLedgerStore(new PostgresDatabase(postgres)))).toMatchObject(
+      OLD_BOOKS,
+    );
     await postgres.close();
   });
 

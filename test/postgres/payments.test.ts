@@ -14,7 +14,7 @@ describeOnPostgres("payments in PostgreSQL", (cluster) => {
     await postgres.query(
       (sql) => sql`INSERT INTO balances (id, created_at) VALUES ('bal_a', 1), ('bal_b', 1)`,
     );
-    const ledger = new PostgresLedgerStore(postgres);
+    const ledger = new PostgresLedgerStore(new PostgresDatabase(postgres));
     return {
       store: new SqlPaymentStore(new PostgresDatabase(postgres), systemClock),
       credited: async (id) => (await ledger.balance(id)).credited,

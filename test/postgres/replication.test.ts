@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
 import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
@@ -20,7 +21,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
   test("a credit that the replica does not have is not acknowledged, not even when it is asked for again", async () => {
     const postgres = connect(cluster.url(), 1_000);
     await migratePostgres(postgres);
-    const store = new PostgresLedgerStore(postgres);
+    const store = new PostgresLedgerStore(new PostgresDatabase(postgres));
     const credit = {
       balanceId: "bal_1" as BalanceId,
       amount: 5 as NanoUsd,
@@ -44,7 +45,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
   test("a journal is not forgotten because of ends that the replica does not have", async () => {
     const postgres = connect(cluster.url(), 1_000);
     await migratePostgres(postgres);
-    const store = new PostgresLedgerStore(postgres);
+    const store = new PostgresLedgerStore(new PostgresDatabase(postgres));
     await cluster.endReplica();
     const ship = postgres.transaction(
       (sql) => sql`INSERT INTO shipped (node, file, bytes) VALUES ('node_1', 7, 100)`,

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { balanceCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
 import { PostgresLedgerStore } from "../../src/store/ledger/postgres-ledger-store.ts";
 import { DAY_MS, type EpochMs, epochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -51,7 +52,7 @@ describeOnPostgres("receipts that are deleted from PostgreSQL", (cluster) => {
   function connect(url: string): { postgres: Postgres; store: PostgresLedgerStore } {
     const postgres = new Postgres({ url, connections: 4, deadlineMs: 30_000 }, systemClock);
     open.push(postgres);
-    return { postgres, store: new PostgresLedgerStore(postgres) };
+    return { postgres, store: new PostgresLedgerStore(new PostgresDatabase(postgres)) };
   }
 
   async function booked(): Promise<{ url: string; postgres: Postgres; store: PostgresLedgerStore }> {

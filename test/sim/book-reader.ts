@@ -1,11 +1,11 @@
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { ANY_RECEIPT, type StoredReceipt, type StoredReceiptPage } from "../../src/store/ledger/receipts.ts";
-import type { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import type { StoredReceipt } from "../../src/store/ledger/receipts.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { NANO_PER_USD } from "../../src/units/usd.ts";
 import type { BookedReceipt } from "./auditor.ts";
+import type { SimulatedDatabase } from "./database.ts";
 import type { GatewayLife } from "./gateway-life.ts";
 import { check } from "./world.ts";
 
@@ -14,13 +14,13 @@ export class BookReader {
   /** By their ids; some may have been deleted since. */
   private readonly seen = new Map<string, BookedReceipt>();
 
-  constructor(private readonly store: LedgerStore) {}
+  constructor(private readonly database: SimulatedDatabase) {}
 
   /** What the ledger remembers is what the books say, but for ends that are on their way there. */
   compareMemory({ ledger, books }: Pick<GatewayLife, "ledger" | "books">): void {
     for (const { id, spent, changedBy } of ledger.counters.booked()) {
       if (changedBy > books.appliedThrough) continue;
-      const booked = this.store.spent(id);
+      const booked = this.database.store.spent(id);
       check(booked === spent, `${id} has spent ${booked} by the books, and ${spent} in memory`);
     }
   }
@@ -28,19 +28,8 @@ export class BookReader {
   /** All that there were at any reading. */
   receipts(balances: Iterable<BalanceId>): BookedReceipt[] {
     for (const balance of balances)
-      for (const stored of this.stored(balance)) this.seen.set(stored.id, read(balance, stored));
+      for (const stored of this.database.receipts(balance)) this.seen.set(stored.id, read(balance, stored));
     return [...this.seen.values()];
-  }
-
-  private stored(balance: BalanceId): StoredReceipt[] {
-    const all: StoredReceipt[] = [];
-    let before: ReceiptId | null = null;
-    do {
-      const page: StoredReceiptPage = this.store.receipts(balance, ANY_RECEIPT, 1_000, before);
-      all.push(...page.receipts);
-      before = page.nextBefore;
-    } while (before !== null);
-    return all;
   }
 }
 

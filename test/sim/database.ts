@@ -1,9 +1,14 @@
 import { Database } from "bun:sqlite";
+import type { Credit } from "../../src/ledger/credit.ts";
 import type { DebitStore } from "../../src/ledger/debits.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import type { EndStore } from "../../src/store/journal/books.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import type { StoredReceipt } from "../../src/store/ledger/receipts.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { Clock } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { enterCredit } from "../store/enter-credit.ts";
 import type { Random } from "./random.ts";
 
 /**
@@ -13,26 +18,26 @@ import type { Random } from "./random.ts";
  */
 export class SimulatedDatabase {
   private readonly db = emptyDatabase();
-  readonly store = new LedgerStore(this.db);
+  readonly store = new SqliteLedgerStore(new SqliteDatabase(this.db));
+  private readonly receiptsOf = this.db.query<StoredReceipt, [string]>(
+    `SELECT receipt AS id, at, balance_id AS balanceId, key_id AS keyId, body FROM ends WHERE balance_id = ?`,
+  );
 
   constructor() {
-    this.store.checkpoint = () => {
+    this.store.checkpoint = async () => {
       this.durable();
       return true;
     };
-    const { debit } = this.store;
-    this.store.debit = (entry) => {
-      const result = debit.call(this.store, entry);
-      this.durable();
-      return result;
-    };
-    const credit = this.store.credit.bind(this.store);
-    this.store.credit = (entry) => {
-      const result = credit(entry);
-      this.durable();
-      return result;
-    };
     this.db.run("SAVEPOINT sure");
+  }
+
+  credit(credit: Credit): void {
+    enterCredit(this.db, credit);
+    this.durable();
+  }
+
+  receipts(balance: BalanceId): StoredReceipt[] {
+    return this.receiptsOf.all(balance);
   }
 
   /**
@@ -40,11 +45,11 @@ export class SimulatedDatabase {
    * answered after another, unless the life ends before. `refuses` says whether its disk is full.
    */
   overNetwork(clock: Clock, random: Random, refuses: () => boolean): EndStore {
-    const { store } = this;
+    const ends = this.store.endsOf(null);
     const someTime = () =>
       new Promise<void>((resolve) => void clock.after(random.below(MAX_MS), () => resolve()));
     let before = Promise.resolve();
-    function delayed<T>(task: () => T): Promise<T> {
+    function delayed<T>(task: () => Promise<T>): Promise<T> {
       const done = before.then(someTime).then(() => {
         if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
         return task();
@@ -53,9 +58,10 @@ export class SimulatedDatabase {
       return before.then(() => done);
     }
     return {
-      apply: (batch) => delayed(() => store.apply(batch)),
-      checkpoint: () => delayed(() => random.chance(0.8) && store.checkpoint()),
-      forgetReachedBefore: (file) => delayed(() => store.forgetReachedBefore(file)),
+      ...ends,
+      apply: (batch, epoch) => delayed(() => ends.apply(batch, epoch)),
+      checkpoint: () => delayed(async () => random.chance(0.8) && ends.checkpoint()),
+      forgetReachedBefore: (file) => delayed(() => ends.forgetReachedBefore(file)),
     };
   }
 
@@ -65,16 +71,16 @@ export class SimulatedDatabase {
     return {
       entry: (key) => store.entry(key),
       credited: (balance) => store.credited(balance),
-      debit(entry) {
+      debit: async (...of) => {
         if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
-        const done = store.debit(entry);
+        const done = await store.debit(...of);
+        this.durable();
         if (random.chance(0.1)) throw new Error("SQLITE_IOERR: disk I/O error");
         return done;
       },
-      claims: (after, limit) => store.claims(after, limit),
-      endClaim(claim, lost, at) {
+      decideClaim: async (...of) => {
         if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
-        return store.endClaim(claim, lost, at);
+        return store.decideClaim(...of);
       },
     };
   }

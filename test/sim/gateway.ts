@@ -125,7 +125,7 @@ class GatewayAndClients implements Player, WorldAuditor {
     this.taking = world.apart(6);
     this.speaking = world.apart(10);
     this.operator = new Operator(this.taking, this.auditor);
-    this.books = new BookReader(this.database.store);
+    this.books = new BookReader(this.database);
     this.time = world.time;
     this.time.begin(world.apart(5).pick(STARTS));
     this.relaxed = world.apart(3).chance(0.25);
@@ -166,7 +166,7 @@ class GatewayAndClients implements Player, WorldAuditor {
     if (this.changing?.chance(0.2)) this.changeLimits(this.changing);
     if (this.taking.chance(0.005)) await this.stall();
     if (this.booking.chance(0.1)) this.books.compareMemory(this.life!);
-    if (this.deleting.chance(0.3)) this.deleteReceipts();
+    if (this.deleting.chance(0.3)) void this.deleteReceipts();
     if (this.booking.chance(0.004)) this.time.set(this.booking.below(MAX_LEAP_MS) - MAX_LEAP_MS / 4);
   }
 
@@ -189,10 +189,10 @@ class GatewayAndClients implements Player, WorldAuditor {
     await this.crash(this.random.chance(0.5) ? "power" : "process");
   }
 
-  judge(): void {
+  async judge(): Promise<void> {
     const { counts } = this.world;
     const { asks } = this.auditor;
-    const audit = this.database.store.audit();
+    const audit = await this.database.store.audit();
     check(audit.drifts.length === 0, `the running sums drifted: ${JSON.stringify(audit.drifts, bigints)}`);
     const receipts = this.books.receipts(this.holders.balances);
     for (const balance of this.auditor.credits.keys()) {
@@ -238,7 +238,7 @@ class GatewayAndClients implements Player, WorldAuditor {
       reread: () => pause(clock, READING_MS),
     };
     const { store: sums } = database;
-    void openLedger(opening, { reached: sums.reached(), sums, debits, holders }).then(
+    void openLedger(opening, { sums, debits, holders }).then(
       (opened) => {
         open = opened;
       },
@@ -305,7 +305,7 @@ class GatewayAndClients implements Player, WorldAuditor {
   private credit(balance: BalanceId): void {
     const amount = this.random.below(2_000_000) as NanoUsd;
     const at = this.time.now();
-    this.database.store.credit({
+    this.database.credit({
       balanceId: balance,
       amount,
       idempotencyKey: `c${this.credits++}`,
@@ -410,10 +410,10 @@ class GatewayAndClients implements Player, WorldAuditor {
   }
 
   /** Much sooner than anybody would: a crash then finds their ends in the journal still. */
-  private deleteReceipts(): void {
+  private async deleteReceipts(): Promise<void> {
     this.books.receipts(this.holders.balances);
     const before = (this.time.now() - this.deleting.below(10_000)) as EpochMs;
-    while (this.deleting.chance(0.8) && this.database.store.fold(before) > 0);
+    while (this.deleting.chance(0.8) && (await this.database.store.fold(before)) > 0);
   }
 
   /** What must hold between any two turns. */

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
-import { debitEntry, taken } from "../../src/ledger/credit.ts";
+import { taken } from "../../src/ledger/credit.ts";
 import type { Payment } from "../../src/payments/payment.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import { PaymentWatch } from "../../src/payments/rails/payment-watch.ts";
@@ -10,7 +10,7 @@ import { externalOf } from "../../src/payments/rails/x402/authorization.ts";
 import type { Address } from "../../src/payments/rails/x402/network.ts";
 import { X402Rail } from "../../src/payments/rails/x402/x402.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, PaymentId } from "../../src/units/id.ts";
@@ -64,7 +64,7 @@ class Gateways implements Player, Auditor {
   private readonly random: Random;
   private readonly time: VirtualClock;
   private readonly db: Database = emptyDatabase();
-  private readonly ledger = new LedgerStore(this.db);
+  private readonly ledger = new SqliteLedgerStore(new SqliteDatabase(this.db));
   private readonly chain: SimulatedChain;
   private readonly signed = new Map<string, SignedPayment>();
   private readonly spent = new Map<BalanceId, number>();
@@ -274,13 +274,13 @@ class Gateways implements Player, Auditor {
     this.spent.set(balance, spent + Math.floor((this.ledger.credited(balance) - spent) * part));
   }
 
-  private debit(debit: Debit): Credit | TooMuch {
-    const known = this.ledger.entry(debit.idempotencyKey);
+  private async debit(debit: Debit): Promise<Credit | TooMuch> {
+    const known = await this.ledger.entry(debit.idempotencyKey);
     if (known !== null) return known;
     const available = this.ledger.credited(debit.balanceId) - (this.spent.get(debit.balanceId) ?? 0);
     const done = taken(debit.amount, { available, unspent: available });
     if (done === null) return { available: available as NanoUsd };
-    return this.ledger.debit(debitEntry(debit, done));
+    return this.ledger.debit(debit, done);
   }
 
   private sinceBlockMs = 0;
@@ -350,7 +350,7 @@ class Gateways implements Player, Auditor {
       check(pending === null, `${id} waits for ${pending}, which is decided`);
     }
     check(this.misled.length === 0, `answered with an error although recorded: ${this.misled.join(", ")}`);
-    const { drifts } = this.ledger.audit();
+    const { drifts } = await this.ledger.audit();
     check(drifts.length === 0, "the books drift");
     counts.reorgs = this.chain.reorgs;
   }

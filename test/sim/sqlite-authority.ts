@@ -6,12 +6,13 @@ import { flattened } from "../../src/store/database/database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { debiting } from "../../src/store/ledger/credits.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { end } from "../store/end-record.ts";
+import { enterCredit } from "../store/enter-credit.ts";
 import { emptyDatabase } from "./database.ts";
 import type { FleetAuthority, SendInquiries } from "./memory-authority.ts";
 import type { Random } from "./random.ts";
@@ -19,7 +20,7 @@ import type { Random } from "./random.ts";
 /** A keeper's Authority, books and registry, on a database. It dies now and then, and another goes on. */
 export class DatabaseAuthority implements FleetAuthority {
   private readonly db = emptyDatabase();
-  private readonly store = new LedgerStore(this.db);
+  private readonly store = new SqliteLedgerStore(new SqliteDatabase(this.db));
   private readonly sql = new SqliteDatabase(this.db);
   private readonly grantOf = this.db.query<
     { granted: number; shipped: number; number: number },
@@ -77,11 +78,11 @@ export class DatabaseAuthority implements FleetAuthority {
     const ended = { ...record, balance, charged: 0 as NanoUsd, counters: [], allowances: [], parts };
     // A journal may be shipped twice.
     for (let times = this.random.chance(0.5) ? 2 : 1; times > 0; times--)
-      this.store.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
+      void this.store.ship(name, epoch, [{ record: ended, sequence: 0, file: 1, bytes: this.closed }]);
   }
 
   credit(counter: CounterId, amount: NanoUsd): void {
-    this.store.credit({
+    enterCredit(this.db, {
       balanceId: balanceOf(counter),
       amount,
       idempotencyKey: "all",

@@ -10,15 +10,15 @@ import type { LedgerRecord, TerminalRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import { type Clock, pause } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { enterCredit } from "../store/enter-credit.ts";
 import type { VirtualClock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
@@ -142,7 +142,7 @@ async function admit(
 
 export class SoleBooks implements TakeBackBooks {
   readonly unanswered = new Set<string>();
-  private readonly store: LedgerStore;
+  private readonly store: SqliteLedgerStore;
   private readonly holders = new KnownHolders();
   private journal!: Journal;
   private ledger!: Ledger;
@@ -151,11 +151,12 @@ export class SoleBooks implements TakeBackBooks {
   private isCalm = false;
 
   constructor(
-    db: Database,
+    private readonly db: Database,
     private readonly time: VirtualClock,
     private readonly random: Random,
   ) {
-    this.store = new LedgerStore(db);
+    const credited = (balance: BalanceId, amount: NanoUsd) => this.credited(balance, amount);
+    this.store = new SqliteLedgerStore(new SqliteDatabase(db), credited);
     this.begin();
   }
 
@@ -177,7 +178,7 @@ export class SoleBooks implements TakeBackBooks {
   }
 
   credit(credit: Credit): void {
-    this.store.credit(credit);
+    enterCredit(this.db, credit);
     this.credited(credit.balanceId, credit.amount);
   }
 
@@ -185,14 +186,15 @@ export class SoleBooks implements TakeBackBooks {
     this.ledger.credited(balance, amount);
   }
 
-  endClaims(): Promise<void> {
-    return this.debits.endClaims(this.time.now());
+  async endClaims(): Promise<void> {
+    const claims = await this.store.claims("", 64);
+    for (const claim of claims) await this.debits.decideClaim(claim, this.time.now());
   }
 
   crash(): ReadonlyMap<string, number> {
     this.life.end();
     const { ends, charges } = this.journal.recovered();
-    this.store.apply(placed(ends));
+    void this.store.ship(null, null, placed(ends));
     this.begin();
     return charges;
   }
@@ -225,8 +227,7 @@ interface Node {
 /** Nodes on one database, which a keeper writes. A message takes its time. */
 export class NodeBooks implements TakeBackBooks {
   readonly unanswered = new Set<string>();
-  private readonly store: LedgerStore;
-  private readonly credits: SqlCreditStore;
+  private readonly store: SqliteLedgerStore;
   private readonly registry: SqliteRegistry;
   private readonly authority: SqliteAuthority;
   private readonly holders = new KnownHolders();
@@ -234,13 +235,12 @@ export class NodeBooks implements TakeBackBooks {
   private isCalm = false;
 
   constructor(
-    db: Database,
+    private readonly db: Database,
     private readonly time: VirtualClock,
     private readonly random: Random,
     count: number,
   ) {
-    this.store = new LedgerStore(db);
-    this.credits = new SqlCreditStore(new SqliteDatabase(db));
+    this.store = new SqliteLedgerStore(new SqliteDatabase(db));
     this.registry = new SqliteRegistry(db, time, () => {});
     this.authority = new SqliteAuthority(
       db,
@@ -292,7 +292,7 @@ export class NodeBooks implements TakeBackBooks {
     const { name, epoch, journal } = node;
     const fresh = journal.records.slice(node.shipped, journal.durable);
     node.shipped = Math.max(node.shipped, journal.durable);
-    this.store.ship(name, epoch, placed(fresh));
+    void this.store.ship(name, epoch, placed(fresh));
   }
 
   admit(...request: Parameters<TakeBackBooks["admit"]>): Promise<void> {
@@ -306,11 +306,11 @@ export class NodeBooks implements TakeBackBooks {
   async debit(debit: Debit): Promise<Credit | TooMuch> {
     const { idempotencyKey, amount } = debit;
     this.unanswered.add(idempotencyKey);
-    const known = this.store.entry(idempotencyKey);
-    const done = known ?? (typeof amount === "number" ? await this.credits.debit(debit) : null);
+    const known = await this.store.entry(idempotencyKey);
+    const done = known ?? (typeof amount === "number" ? await this.store.debit(debit) : null);
     const isKnown = done !== null && !("available" in done);
     if (!isKnown) await this.recall(debit.balanceId);
-    const entry = isKnown ? done : await this.credits.debit(debit);
+    const entry = isKnown ? done : await this.store.debit(debit);
     if ("claimed" in entry && entry.claimed! > 0) await this.recall(debit.balanceId);
     this.unanswered.delete(idempotencyKey);
     return entry;
@@ -329,13 +329,13 @@ export class NodeBooks implements TakeBackBooks {
   }
 
   credit(credit: Credit): void {
-    this.store.credit(credit);
+    enterCredit(this.db, credit);
   }
 
   credited(): void {}
 
   async endClaims(): Promise<void> {
-    for (const claim of this.store.claims("", 64)) await this.credits.decideClaim(claim, this.time.now());
+    for (const claim of await this.store.claims("", 64)) await this.store.decideClaim(claim, this.time.now());
   }
 
   crash(): ReadonlyMap<string, number> {
@@ -350,7 +350,7 @@ export class NodeBooks implements TakeBackBooks {
     life.end();
     const { ends, charges } = journal.recovered();
     // What is booked already changes nothing.
-    this.store.ship(name, epoch, placed(ends));
+    void this.store.ship(name, epoch, placed(ends));
     this.registry.leave(name, epoch);
     return charges;
   }

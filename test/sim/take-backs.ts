@@ -4,7 +4,7 @@ import type { Payment } from "../../src/payments/payment.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
 import type { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, PaymentId } from "../../src/units/id.ts";
@@ -56,8 +56,8 @@ class Histories implements Player, Auditor {
   }
 
   async judge(): Promise<void> {
-    const drifting = new LedgerStore(this.db).audit().drifts[0]?.account;
-    check(drifting === undefined, `${drifting} drifts`);
+    const { drifts } = await new SqliteLedgerStore(new SqliteDatabase(this.db)).audit();
+    check(drifts.length === 0, `${drifts[0]?.account} drifts`);
     const later = { now: () => epochMs(this.world.time.now() + 100_000) };
     const [drift] = await new SqlPaymentStore(new SqliteDatabase(this.db), later).drifts();
     check(drift === undefined, `${drift?.payment} is not what it should be`);

@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import { onTheLoop } from "../../src/store/journal/books.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { folderDisk } from "../../src/store/journal/disk.ts";
 import { type Damage, journalFiles, type Unapplied } from "../../src/store/journal/journal.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
@@ -199,11 +199,11 @@ test("a start keeps the journal's files while somebody reads the database, becau
   const folder = mkdtempSync(join(tmpdir(), "books-"));
   const path = join(folder, "gateway.sqlite");
   const db = openDatabase(path, "NORMAL");
-  const store = new LedgerStore(db);
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
   const disk = new SimulatedDisk();
   const open = async () => {
     const clock = new ManualClock();
-    const books = await booksOn(clock, { disk, store: onTheLoop(new LedgerStore(db)) }, store.reached());
+    const books = await booksOn(clock, { disk, store: store.endsOf(null) });
     books.follow(NOTHING_OPEN);
     return { books, second: () => passed(clock, 1) };
   };

@@ -2,14 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { balanceCounter } from "../../src/ledger/counter.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import { type CutShort, JournalBooks, onTheLoop } from "../../src/store/journal/books.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import type { CutShort } from "../../src/store/journal/books.ts";
 import { type Damage, DurableJournal, readJournal } from "../../src/store/journal/journal.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";
+import { booksOn } from "./open-books.ts";
 
 /**
  * A disk that changes what it had confirmed. Whole lines behind the damage are booked where a later write shows
@@ -64,32 +66,23 @@ const over =
 const zeros = (from: string, to: string) => (content: Buffer) =>
   void content.fill(0, lineOf(content, from).start + 10, lineOf(content, to).end - 10);
 
-async function start(disk: SimulatedDisk, store: LedgerStore) {
+async function start(disk: SimulatedDisk, store: SqliteLedgerStore) {
   const reported = { damages: [] as Damage[], cutShort: [] as CutShort[], recovered: 0 };
-  const books = await JournalBooks.open(
-    {
-      disk,
-      store: onTheLoop(store),
-      clock: new ManualClock(),
-      relaxed: false,
-      journalFileBytes: 1e9,
-      writeOffTokens: 50,
-      defer: queueMicrotask,
-      recoveredBody: () => RECOVERED,
-      onRecovered: (orphans) => void (reported.recovered = orphans),
-      onDamaged: (damage) => void reported.damages.push(damage),
-      onCutShort: (cutShort) => void reported.cutShort.push(cutShort),
-      onFault(error) {
-        throw error;
-      },
-    },
-    store.reached(),
-  );
+  const books = await booksOn(new ManualClock(), {
+    disk,
+    store: store.endsOf(null),
+    recoveredBody: () => RECOVERED,
+    onRecovered: (orphans) => void (reported.recovered = orphans),
+    onDamaged: (damage) => void reported.damages.push(damage),
+    onCutShort: (cutShort) => void reported.cutShort.push(cutShort),
+  });
   return { books, ...reported, recovered: reported.recovered };
 }
 
-const bookedIn = (store: LedgerStore): string[] =>
-  NAMES.filter((name) => store.receipt(`rcpt_${name}` as ReceiptId) !== null);
+async function bookedIn(store: SqliteLedgerStore): Promise<string[]> {
+  const receipts = await Promise.all(NAMES.map((name) => store.receipt(`rcpt_${name}` as ReceiptId)));
+  return NAMES.filter((_, at) => receipts[at] !== null);
+}
 
 test.each([
   ["the first line is torn", [torn("a")], ["b", "c", "d"], 1],
@@ -103,9 +96,9 @@ test.each([
 ] as const)("%s: what was confirmed is booked, once", async (_, edits, booked, leftOut) => {
   const disk = await written(NAMES.map(counted));
   for (const edit of edits) change(disk, edit);
-  const store = new LedgerStore(openDatabase(":memory:"));
+  const store = new SqliteLedgerStore(new SqliteDatabase(openDatabase(":memory:")));
   const { books, damages } = await start(disk, store);
-  expect(bookedIn(store)).toEqual([...booked]);
+  expect(await bookedIn(store)).toEqual([...booked]);
   expect(store.spent(balanceCounter("bal_1" as BalanceId)) as number).toBe(booked.length);
   expect(damages.map(({ file, linesLeftOut }) => [file, linesLeftOut])).toEqual(
     leftOut === null ? [] : [[FILE, leftOut]],
@@ -113,9 +106,9 @@ test.each([
   await books.close();
   // Killed before the file was removed: the next start reads it again.
   const again = await start(disk, store);
-  expect(bookedIn(store)).toEqual([...booked]);
+  expect(await bookedIn(store)).toEqual([...booked]);
   expect(store.spent(balanceCounter("bal_1" as BalanceId)) as number).toBe(booked.length);
-  expect(store.audit().drifts).toEqual([]);
+  expect((await store.audit()).drifts).toEqual([]);
   await again.books.close();
 });
 
@@ -159,11 +152,11 @@ test("a request whose end is behind the damage has ended as that says, and one w
   change(disk, (content) => {
     content[content.lastIndexOf("rcpt_a")]! ^= 1;
   });
-  const store = new LedgerStore(openDatabase(":memory:"));
+  const store = new SqliteLedgerStore(new SqliteDatabase(openDatabase(":memory:")));
   const { books, recovered } = await start(disk, store);
   expect(recovered).toBe(1);
-  expect(store.receipt("rcpt_b" as ReceiptId)).toMatchObject({ body: "{}" });
-  expect(store.receipt("rcpt_a" as ReceiptId)).toMatchObject({ body: RECOVERED });
+  expect(await store.receipt("rcpt_b" as ReceiptId)).toMatchObject({ body: "{}" });
+  expect(await store.receipt("rcpt_a" as ReceiptId)).toMatchObject({ body: RECOVERED });
   expect(store.spent(balanceCounter("bal_1" as BalanceId)) as number).toBe(60);
   await books.close();
 });
@@ -245,11 +238,11 @@ test("whatever is damaged, nothing is read that was taken back or never confirme
 describe("a journal that ends before what is booked of it", () => {
   const booked = async () => {
     const disk = await written(NAMES.map(counted));
-    const store = new LedgerStore(openDatabase(":memory:"));
+    const store = new SqliteLedgerStore(new SqliteDatabase(openDatabase(":memory:")));
     const { books, cutShort } = await start(disk, store);
     expect(cutShort).toEqual([]);
     await books.close();
-    return { disk, store, bookedBytes: store.reached().get(1)! };
+    return { disk, store, bookedBytes: (await store.reached()).get(1)! };
   };
   const truncated = (to: (content: Buffer) => number) => (disk: SimulatedDisk) =>
     disk.open(FILE).truncate(to(Buffer.from(disk.read(FILE))));
@@ -270,7 +263,7 @@ describe("a journal that ends before what is booked of it", () => {
     cut(disk);
     const { books, cutShort } = await start(disk, store);
     expect(cutShort).toEqual([{ file: FILE, bookedBytes, foundBytes: found }]);
-    expect(bookedIn(store)).toEqual(NAMES);
+    expect(await bookedIn(store)).toEqual(NAMES);
     await books.close();
   });
 

@@ -13,13 +13,14 @@ import {
   targetText,
 } from "../../src/store/export/export-target.ts";
 import { Exporter } from "../../src/store/export/exporter.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { DAY_MS, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type ExportedLine, exportedLines, filesIn, sumOf } from "../fakes/exported.ts";
 import { end } from "./end-record.ts";
+import { enterCredit } from "./enter-credit.ts";
 
 const folders: string[] = [];
 afterEach(() => {
@@ -32,7 +33,7 @@ const START = epochMs(Date.UTC(2026, 10, 28));
 function fixture(storage: ExportStorage) {
   const clock = new ManualClock(START);
   const db = openDatabase(":memory:");
-  const books = new LedgerStore(db, () => clock.now());
+  const books = new SqliteLedgerStore(new SqliteDatabase(db), undefined, () => clock.now());
   const store = new SqlExportStore(new SqliteDatabase(db));
   const logged: string[] = [];
   let ends = 0;
@@ -63,12 +64,16 @@ function fixture(storage: ExportStorage) {
           body: JSON.stringify({ id: `rcpt_${id}` }),
         };
       });
-      books.apply(records.map((record) => ({ record, sequence: 1, file: 1, bytes: 1 })));
+      void books.ship(
+        null,
+        null,
+        records.map((record) => ({ record, sequence: 1, file: 1, bytes: 1 })),
+      );
     },
     credit(amount: number) {
       const idempotencyKey = crypto.randomUUID();
       const at = clock.now();
-      books.credit({
+      enterCredit(db, {
         balanceId: "bal_1" as BalanceId,
         amount: amount as NanoUsd,
         idempotencyKey,
@@ -290,7 +295,7 @@ describe("receipts that are old", () => {
     const { book, books, store, db } = fixture(new MemoryStorage());
     book(10, old);
     await store.configure("file:/export", START);
-    expect(books.fold(before)).toBe(0);
+    expect(await books.fold(before)).toBe(0);
     const claim = (await store.claim("file:/export", START, epochMs(START + 1)))!;
     const file = {
       kind: "receipts",
@@ -299,11 +304,11 @@ describe("receipts that are old", () => {
       until: epochMs(START + 2),
     } as const;
     const started = (await store.begin(claim, file))!;
-    expect(books.fold(before)).toBe(0);
+    expect(await books.fold(before)).toBe(0);
     // Even then, what is in a file that is being put stays.
-    expect(books.fold(epochMs(before + 31 * DAY_MS))).toBe(5);
+    expect(await books.fold(epochMs(before + 31 * DAY_MS))).toBe(5);
     await store.finish(started, file);
-    expect(books.fold(before)).toBe(4);
+    expect(await books.fold(before)).toBe(4);
     book(1);
     expect(db.query("SELECT max(seq) AS number FROM ends").get()).toEqual({ number: 11 });
   });
@@ -313,7 +318,7 @@ describe("receipts that are old", () => {
     book(10, old);
     await store.configure("file:/export", START);
     await store.configure(null, START);
-    expect(books.fold(before)).toBe(9);
+    expect(await books.fold(before)).toBe(9);
   });
 });
 

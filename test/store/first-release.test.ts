@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SQLITE_SCHEMA } from "../../src/store/schema/migrations.ts";
 import { StoreUnusable } from "../../src/units/errors/bookkeeping.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -41,15 +40,9 @@ function pathOf(version: number): string {
 test("a database of the first release has all that it had: keys with their roots, books, grants that nodes hold", async () => {
   const db = openDatabase(pathOf(SQLITE_SCHEMA.first));
   const keys = new SqlKeyStore(new SqliteDatabase(db), new ManualClock());
-  const store = new LedgerStore(db);
-  const nodes = new SqlCreditStore(new SqliteDatabase(db));
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
   expect(await readOldRoots(keys)).toEqual(OLD_ROOTS);
-  const ledger = {
-    credits: store.credits.bind(store),
-    audit: store.audit.bind(store),
-    debit: nodes.debit.bind(nodes),
-  };
-  expect(await readOldBooks(keys, ledger)).toMatchObject(OLD_BOOKS);
+  expect(await readOldBooks(keys, store)).toMatchObject(OLD_BOOKS);
   db.close();
 });
 

@@ -1,6 +1,5 @@
 import type { KeyStore } from "../../src/customers/keys/key-store.ts";
-import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
-import type { StoreAudit } from "../../src/store/ledger/sql-ledger-store.ts";
+import type { SqlLedgerStore } from "../../src/store/ledger/sql-ledger-store.ts";
 import { DAY_MS, type EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 
@@ -46,7 +45,7 @@ export const oldBooks = (isPostgres: boolean): string => `
     VALUES (7, 'bal_free', 'abuse', 'kim');`;
 
 /** What the stores say of it. */
-export async function readOldBooks(keys: KeyStore, ledger: OldLedger) {
+export async function readOldBooks(keys: KeyStore, ledger: SqlLedgerStore) {
   const { budgets } = (await keys.balanceWithBudgets("bal_free"))!;
   const [suspension] = await keys.suspensions("bal_free", 9);
   const debit = { balanceId: "bal_free", note: null, at: 9 as EpochMs, amount: "all" } as const;
@@ -58,12 +57,6 @@ export async function readOldBooks(keys: KeyStore, ledger: OldLedger) {
     // All but what is spent and what is granted.
     taken: await ledger.debit({ ...debit, idempotencyKey: "all" }),
   };
-}
-
-interface OldLedger {
-  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]> | readonly Credit[];
-  audit(): Promise<StoreAudit> | StoreAudit;
-  debit(debit: Debit): Promise<Credit | TooMuch> | Credit | TooMuch;
 }
 
 export const OLD_BOOKS = {

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { changesOne, finds, sql, touch } from "../../src/store/database/database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { openKeeper } from "../../src/store/nodes/keeper.ts";
 import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { KeeperOperations } from "../../src/store/nodes/keeper-operations.ts";
@@ -175,15 +174,14 @@ describe("a commit through a keeper", () => {
 describe("payments of a node, in the database that its keeper writes", () => {
   paymentCases(async () => {
     const { database, others } = open();
-    const ledger = new LedgerStore(others);
-    const credits = new SqlCreditStore(new SqliteDatabase(others));
+    const ledger = new SqliteLedgerStore(new SqliteDatabase(others));
     const clock = new ManualClock();
     return {
       store: new SqlPaymentStore(database, clock),
       credited: async (id) => ledger.credited(id),
       async debit(idempotencyKey, amount, agoMs) {
         const at = epochMs(clock.now() - agoMs);
-        await credits.debit({ balanceId: "bal_a", amount, idempotencyKey, note: null, at });
+        await ledger.debit({ balanceId: "bal_a", amount, idempotencyKey, note: null, at });
       },
       close: async () => {},
     };

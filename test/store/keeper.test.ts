@@ -13,7 +13,12 @@ import { folderDisk } from "../../src/store/journal/disk.ts";
 import { DurableJournal } from "../../src/store/journal/journal.ts";
 import { type Keeper, openKeeper } from "../../src/store/nodes/keeper.ts";
 import { KeeperLink, KeeperSocket } from "../../src/store/nodes/keeper-link.ts";
-import { keeperNodeStore, type NodeStoreParts, shippedTo } from "../../src/store/nodes/keeper-node-store.ts";
+import {
+  KeeperDatabase,
+  KeeperLedgerStore,
+  keeperNodeStore,
+  type NodeStoreParts,
+} from "../../src/store/nodes/keeper-node-store.ts";
 import {
   FrameReader,
   FrameTooLong,
@@ -330,7 +335,8 @@ test("ends are booked from the journal, or sent where it cannot be read any more
     defer: queueMicrotask,
     after() {},
   });
-  const store = shippedTo(link(path).keeper, path);
+  const { keeper } = link(path);
+  const store = new KeeperLedgerStore(new KeeperDatabase(database, keeper), keeper).shippedFrom(path, "n");
   const written = async (names: readonly string[]) => {
     for (const name of names) journal.append(end(name));
     await journal.flushed();
@@ -339,7 +345,7 @@ test("ends are booked from the journal, or sent where it cannot be read any more
     return batch;
   };
   const first = await written(["a", "b"]);
-  await store.ship("n", null, first);
+  await store.apply(first, null);
   expect(booked()).toEqual(["rcpt_a", "rcpt_b"]);
 
   const torn = await written(["c", "d", "e"]);
@@ -347,14 +353,14 @@ test("ends are booked from the journal, or sent where it cannot be read any more
   const bytes = readFileSync(file);
   bytes[torn[0]!.bytes + 30]! ^= 1;
   writeFileSync(file, bytes);
-  await store.ship("n", null, torn);
+  await store.apply(torn, null);
   expect(booked()).toHaveLength(5);
 
   const last = await written(["f"]);
   rmSync(file);
   // The answers of the first two were lost.
-  for (const batch of [first, torn, last, last]) await store.ship("n", null, batch);
+  for (const batch of [first, torn, last, last]) await store.apply(batch, null);
   expect(booked()).toEqual(["a", "b", "c", "d", "e", "f"].map((name) => `rcpt_${name}`));
-  expect([...(await store.reached("n"))]).toEqual([[1, last[0]!.bytes]]);
+  expect([...(await store.reached())]).toEqual([[1, last[0]!.bytes]]);
   await journal.close();
 });

@@ -6,7 +6,6 @@ import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { LogSync } from "../../src/store/database/log-sync.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
@@ -36,7 +35,7 @@ beforeEach(() => {
     (file, end) => void syncs.push({ file, end }),
   );
   store = new SqlKeyStore(new SqliteDatabase(db, () => log.durable()), new ManualClock());
-  isThere = (id) => new LedgerStore(db).hasBalance(id);
+  isThere = (id) => db.query("SELECT 1 FROM balances WHERE id = ?").get(id) !== null;
   close = () => db.close();
 });
 afterEach(() => {

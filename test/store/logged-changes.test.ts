@@ -7,7 +7,6 @@ import { SqlChangeLog } from "../../src/store/customers/change-log.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { rounds } from "../rounds.ts";
@@ -23,8 +22,8 @@ const CRASHES = rounds(60, 250);
 /** One process on SQLite, and a node whose keeper writes. */
 const KINDS = {
   "one process": (connection: Database) => {
-    const ledger = new LedgerStore(connection);
-    return { db: new SqliteDatabase(connection), credits: bound(ledger) };
+    const db = new SqliteDatabase(connection);
+    return { db, credits: new SqlCreditStore(db) };
   },
   "a keeper": (connection: Database) => {
     const keeper = new SqliteDatabase(connection);
@@ -39,12 +38,6 @@ const KINDS = {
     return { db, credits };
   },
 };
-
-const bound = (ledger: LedgerStore) => ({
-  credit: (credit: Parameters<LedgerStore["credit"]>[0]) => ledger.credit(credit),
-  debit: (debit: Parameters<LedgerStore["debit"]>[0]) =>
-    ledger.credited(debit.balanceId) > 0 ? ledger.debit({ ...debit, amount: -1 as never }) : null,
-});
 
 /**
  * SQLite appends what it commits to its log: the database as it was at a crash is what the log has up to any byte.
@@ -89,7 +82,7 @@ test.each(Object.entries(KINDS))(
 test("a row that is missing, and one too many, are found", async () => {
   const connection = openDatabase(join(folder, "found.sqlite"), "NORMAL");
   const db = new SqliteDatabase(connection);
-  const operator = new ChangingOperator(db, bound(new LedgerStore(connection)), new Random(3));
+  const operator = new ChangingOperator(db, new SqlCreditStore(db), new Random(3));
   for (let step = 0; step < 100; step++) await operator.step();
   expect(await loggedDifferences(db)).toEqual([]);
   for (const damage of [
@@ -113,7 +106,7 @@ test("changes of one millisecond are listed in their order", async () => {
 test("rows that are old enough are deleted, some at a time", async () => {
   const connection = openDatabase(join(folder, "old.sqlite"), "NORMAL");
   const db = new SqliteDatabase(connection);
-  const operator = new ChangingOperator(db, bound(new LedgerStore(connection)), new Random(4));
+  const operator = new ChangingOperator(db, new SqlCreditStore(db), new Random(4));
   for (let step = 0; step < 600; step++) await operator.step();
   const log = new SqlChangeLog(db);
   const rows = async () =>

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { JournalBooks, NODE_PACE, shippedBy } from "../../src/store/journal/books.ts";
+import { JournalBooks, NODE_PACE } from "../../src/store/journal/books.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
@@ -10,7 +10,7 @@ const ENOUGH = 20;
 test("a caller that waits for what has happened does not wait for what happens meanwhile", async () => {
   let batches = 0;
   const store = {
-    async ship() {
+    async apply() {
       batches += 1;
       // Traffic goes on: while a batch is on its way, the next ends become durable.
       if (batches >= ENOUGH || books === null) return;
@@ -18,13 +18,13 @@ test("a caller that waits for what has happened does not wait for what happens m
       await books.journal.flushed();
     },
     reached: async () => new Map(),
-    mayForget: async () => true,
+    checkpoint: async () => true,
     forgetReachedBefore: async () => {},
   };
   let books: JournalBooks | null = null;
   const options = {
     disk: new SimulatedDisk(),
-    store: shippedBy("n", store),
+    store,
     pace: NODE_PACE,
     epoch: 1,
     clock: new ManualClock(),
@@ -37,7 +37,7 @@ test("a caller that waits for what has happened does not wait for what happens m
       throw error;
     },
   };
-  books = await JournalBooks.open(options, new Map());
+  books = await JournalBooks.open(options);
   books.journal.append(end(0));
   await books.journal.flushed();
   await books.catchUp();

@@ -5,33 +5,27 @@ import { SimulatedDisk } from "../sim/disk.ts";
 
 export const NO_STORE: EndStore = {
   apply: async () => {},
+  reached: async () => new Map(),
   forgetReachedBefore: async () => {},
   checkpoint: async () => true,
 };
 
 /** Books over a disk in memory; a fault fails the test, unless it says what becomes of faults. */
-export const booksOn = (
-  clock: ManualClock,
-  more: Partial<BooksOptions>,
-  reached = new Map<number, number>(),
-) =>
-  JournalBooks.open(
-    {
-      disk: new SimulatedDisk(),
-      store: NO_STORE,
-      clock,
-      relaxed: false,
-      journalFileBytes: 1e9,
-      writeOffTokens: 50,
-      defer: queueMicrotask,
-      recoveredBody: () => "{}",
-      onFault(error) {
-        throw error;
-      },
-      ...more,
+export const booksOn = (clock: ManualClock, more: Partial<BooksOptions>) =>
+  JournalBooks.open({
+    disk: new SimulatedDisk(),
+    store: NO_STORE,
+    clock,
+    relaxed: false,
+    journalFileBytes: 1e9,
+    writeOffTokens: 50,
+    defer: queueMicrotask,
+    recoveredBody: () => "{}",
+    onFault(error) {
+      throw error;
     },
-    reached,
-  );
+    ...more,
+  });
 
 export const NOTHING_OPEN = {
   checkpoint() {},

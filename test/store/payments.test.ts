@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type Credit, debitEntry } from "../../src/ledger/credit.ts";
+import type { Credit } from "../../src/ledger/credit.ts";
 import { soleSqlitePayments } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -12,7 +13,7 @@ const usd = (amount: number) => (amount * 1_000_000_000) as NanoUsd;
 
 function openBench(counted: Credit[] = []) {
   const db = openDatabase(":memory:");
-  const ledger = new LedgerStore(db);
+  const ledger = new SqliteLedgerStore(new SqliteDatabase(db));
   db.run("INSERT INTO balances (id, created_at) VALUES ('bal_a', 1), ('bal_b', 1)");
   const open = () => soleSqlitePayments(db, new ManualClock(), (credit) => counted.push(credit));
   return { db, ledger, open };
@@ -26,14 +27,8 @@ describe("payments in SQLite", () => {
       store: open(),
       credited: async (id) => ledger.credited(id),
       async debit(idempotencyKey, amount, agoMs) {
-        const entry = {
-          balanceId: "bal_a",
-          amount,
-          idempotencyKey,
-          note: null,
-          at: epochMs(at - agoMs),
-        } as const;
-        ledger.debit(debitEntry(entry, { amount, claimed: ZERO_USD }));
+        const debit = { balanceId: "bal_a", amount, idempotencyKey, note: null } as const;
+        await ledger.debit({ ...debit, at: epochMs(at - agoMs) }, { amount, claimed: ZERO_USD });
       },
       close: async () => db.close(),
     };
@@ -70,10 +65,12 @@ describe("payments in SQLite", () => {
     ] as const) {
       const debit = { balanceId: "bal_a", amount, note: null, at: epochMs(NOW + entry) } as const;
       const idempotencyKey = `payment:pay_1:back:${entry}`;
-      ledger.debit(debitEntry({ ...debit, idempotencyKey }, { amount, claimed: amount }));
+      await ledger.debit({ ...debit, idempotencyKey }, { amount, claimed: amount });
     }
     await store.change("pay_1", () => ({ credit: { amount: usd(4), purpose: "more:3" } }));
-    expect(ledger.claims("", 9)).toMatchObject([{ idempotencyKey: "payment:pay_1:back:1", claimed: usd(1) }]);
+    expect(await ledger.claims("", 9)).toMatchObject([
+      { idempotencyKey: "payment:pay_1:back:1", claimed: usd(1) },
+    ]);
     db.close();
   });
 

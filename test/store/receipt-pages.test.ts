@@ -4,14 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatRecord, parseRecord } from "../../src/ledger/record.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
-import { ANY_RECEIPT, type ReceiptFilter } from "../../src/store/ledger/receipts.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { ANY_RECEIPT, type ReceiptFilter, type StoredReceiptPage } from "../../src/store/ledger/receipts.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { type BalanceId, newReceiptId, type ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 
 const db = openDatabase(":memory:");
-const store = new LedgerStore(db);
+const store = new SqliteLedgerStore(new SqliteDatabase(db));
 const MINE = "bal_mine" as BalanceId;
 const COUNT = 5_000;
 
@@ -19,7 +20,7 @@ const COUNT = 5_000;
 beforeAll(() => fill(store, COUNT));
 afterAll(() => db.close());
 
-function fill(into: LedgerStore, count: number, from = 0): void {
+function fill(into: SqliteLedgerStore, count: number, from = 0): void {
   const records = Array.from({ length: count }, (_, at) => {
     const index = from + at;
     const body = JSON.stringify({
@@ -43,15 +44,16 @@ function fill(into: LedgerStore, count: number, from = 0): void {
       } as never),
     );
   });
-  into.apply(records.map((record, index) => ({ record, file: 1, bytes: index, sequence: index }) as never));
+  const batch = records.map((record, index) => ({ record, file: 1, bytes: index, sequence: index }));
+  void into.ship(null, null, batch as never);
 }
 
-function all(filter: object, limit: number): { ids: string[]; pages: number } {
+async function all(filter: object, limit: number): Promise<{ ids: string[]; pages: number }> {
   const ids: string[] = [];
   let before: ReceiptId | null = null;
   let pages = 0;
   do {
-    const page = store.receipts(MINE, { ...ANY_RECEIPT, ...filter }, limit, before);
+    const page: StoredReceiptPage = await store.receipts(MINE, { ...ANY_RECEIPT, ...filter }, limit, before);
     ids.push(...page.receipts.map(({ id }) => id));
     before = page.nextBefore;
     pages++;
@@ -59,46 +61,50 @@ function all(filter: object, limit: number): { ids: string[]; pages: number } {
   return { ids, pages };
 }
 
-test("pages hold every receipt of the balance once, newest first, and nobody else's", () => {
-  const { ids } = all({}, 100);
+test("pages hold every receipt of the balance once, newest first, and nobody else's", async () => {
+  const { ids } = await all({}, 100);
   expect(ids).toHaveLength((COUNT * 4) / 5);
   expect(ids.slice(0, 3)).toEqual(["rcpt_4998", "rcpt_4997", "rcpt_4996"]);
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("what a filter finds only far back is found over several pages, each of which looks at so many receipts", () => {
-  const { ids, pages } = all({ model: "rare/one" }, 100);
+test("what a filter finds only far back is found over several pages, each of which looks at so many receipts", async () => {
+  const { ids, pages } = await all({ model: "rare/one" }, 100);
   expect(ids).toEqual(["rcpt_0"]);
   expect(pages).toBeGreaterThan(1);
-  expect(store.receipts(MINE, { ...ANY_RECEIPT, model: "rare/one" }, 100, null).receipts).toEqual([]);
+  const first = await store.receipts(MINE, { ...ANY_RECEIPT, model: "rare/one" }, 100, null);
+  expect(first.receipts).toEqual([]);
 });
 
-test("models are found as served and as asked for; states and keys as they are", () => {
-  expect(all({ model: "gateway/auto:x" }, 1_000).ids).toHaveLength((COUNT * 4) / 5);
-  expect(all({ state: "failed" }, 1_000).ids).toHaveLength((COUNT * 2) / 5);
-  expect(all({ state: "failed", keyId: "key_b" }, 1_000).ids).toEqual([]);
+test("models are found as served and as asked for; states and keys as they are", async () => {
+  expect((await all({ model: "gateway/auto:x" }, 1_000)).ids).toHaveLength((COUNT * 4) / 5);
+  expect((await all({ state: "failed" }, 1_000)).ids).toHaveLength((COUNT * 2) / 5);
+  expect((await all({ state: "failed", keyId: "key_b" }, 1_000)).ids).toEqual([]);
 });
 
-test("ends that are booked while a page is read shift nothing in it: the next one begins where it ended", () => {
+test("ends that are booked while a page is read shift nothing in it: the next one begins where it ended", async () => {
   const folder = mkdtempSync(join(tmpdir(), "receipt-pages-"));
   const path = join(folder, "gateway.sqlite");
-  const bookkeeper = new LedgerStore(openDatabase(path));
+  const bookkeeper = new SqliteLedgerStore(new SqliteDatabase(openDatabase(path)));
   fill(bookkeeper, COUNT);
   const pages = openDatabase(path);
-  const query = pages.query.bind(pages);
-  const betweenStatements = () => fill(bookkeeper, 100, COUNT);
-  pages.query = ((sql: string) => {
-    const statement = query(sql);
+  const prepare = pages.prepare.bind(pages);
+  let times = 0;
+  pages.prepare = ((sql: string) => {
+    const statement = prepare(sql);
     if (sql.includes("count(*) OVER ()")) {
-      const get = statement.get.bind(statement);
-      statement.get = (...values) => {
-        betweenStatements();
-        return get(...values);
+      const all = statement.all.bind(statement);
+      statement.all = (...values) => {
+        times += 1;
+        fill(bookkeeper, 100, COUNT);
+        return all(...values);
       };
     }
     return statement;
-  }) as typeof query;
-  const page = new LedgerStore(pages).receipts(MINE, { ...ANY_RECEIPT, model: "rare/one" }, 100, null);
+  }) as typeof prepare;
+  const reader = new SqliteLedgerStore(new SqliteDatabase(pages));
+  const page = await reader.receipts(MINE, { ...ANY_RECEIPT, model: "rare/one" }, 100, null);
+  expect(times).toBe(1);
   // The 2,000th of those that were there.
   expect(page.nextBefore).toBe("rcpt_2500" as ReceiptId);
   rmSync(folder, { recursive: true });
@@ -107,7 +113,7 @@ test("ends that are booked while a page is read shift nothing in it: the next on
 describe("filters", () => {
   const HOUR = 3_600_000;
   const START = Date.UTC(2026, 0, 1) as EpochMs;
-  const timed = new LedgerStore(openDatabase(":memory:"));
+  const timed = new SqliteLedgerStore(new SqliteDatabase(openDatabase(":memory:")));
   /** One an hour, for 300 days; a tenth failed at the host `b`, and each costs a nano-dollar more than the last. */
   const COUNT_TIMED = 7_200;
   const idAt = (index: number) =>
@@ -134,7 +140,9 @@ describe("filters", () => {
         }),
       };
     });
-    timed.apply(
+    void timed.ship(
+      null,
+      null,
       records.map((record, index) => ({
         record: parseRecord(formatRecord(record as never)),
         file: 1,
@@ -144,12 +152,17 @@ describe("filters", () => {
     );
   });
 
-  function found(filter: Partial<ReceiptFilter>, balance: BalanceId | null = MINE) {
+  async function found(filter: Partial<ReceiptFilter>, balance: BalanceId | null = MINE) {
     const ids: ReceiptId[] = [];
     let pages = 0;
     let before: ReceiptId | null = null;
     do {
-      const page = timed.receipts(balance, { ...ANY_RECEIPT, ...filter }, 500, before);
+      const page: StoredReceiptPage = await timed.receipts(
+        balance,
+        { ...ANY_RECEIPT, ...filter },
+        500,
+        before,
+      );
       ids.push(...page.receipts.map(({ id }) => id));
       before = page.nextBefore;
       pages++;
@@ -158,16 +171,18 @@ describe("filters", () => {
   }
   const at = (index: number) => (START + index * HOUR) as EpochMs;
 
-  test("a time range far back is found at once, to the millisecond", () => {
-    const { ids, pages } = found({ since: at(100), until: at(104) });
+  test("a time range far back is found at once, to the millisecond", async () => {
+    const { ids, pages } = await found({ since: at(100), until: at(104) });
     expect(ids).toEqual([idAt(102), idAt(100)]);
     expect(pages).toBe(1);
-    expect(found({ since: at(100), until: at(104) }, null).ids).toEqual([103, 102, 101, 100].map(idAt));
+    expect((await found({ since: at(100), until: at(104) }, null)).ids).toEqual(
+      [103, 102, 101, 100].map(idAt),
+    );
   });
 
-  test("since a moment ago, older pages are not read", () => {
-    expect(found({}, null).pages).toBeGreaterThan(4);
-    expect(found({ since: at(COUNT_TIMED - 4) }, null)).toMatchObject({ pages: 2, ids: { length: 4 } });
+  test("since a moment ago, older pages are not read", async () => {
+    expect((await found({}, null)).pages).toBeGreaterThan(4);
+    expect(await found({ since: at(COUNT_TIMED - 4) }, null)).toMatchObject({ pages: 2, ids: { length: 4 } });
   });
 
   test.each<[string, Partial<ReceiptFilter>, number]>([
@@ -176,12 +191,12 @@ describe("filters", () => {
     ["another error", { error: "model_unavailable" }, 0],
     ["cost", { leastCost: (COUNT_TIMED - 10) as NanoUsd }, 5],
     ["all of them", { host: "b", state: "failed", leastCost: (COUNT_TIMED - 20) as NanoUsd }, 2],
-  ])("by %s", (_, filter, count) => {
-    expect(found(filter).ids).toHaveLength(count);
+  ])("by %s", async (_, filter, count) => {
+    expect((await found(filter)).ids).toHaveLength(count);
   });
 
-  test("everybody's are in pages as a balance's are", () => {
-    const { ids } = found({}, null);
+  test("everybody's are in pages as a balance's are", async () => {
+    const { ids } = await found({}, null);
     expect(ids).toHaveLength(COUNT_TIMED);
     expect(new Set(ids).size).toBe(COUNT_TIMED);
   });

@@ -5,13 +5,15 @@ import { join } from "node:path";
 import { allowanceCounter, balanceCounter, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { ANY_RECEIPT } from "../../src/store/ledger/receipts.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { HOURLY, Retention, slicesOf } from "../../src/store/retention.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { enterCredit } from "./enter-credit.ts";
 
 const START = epochMs(Date.UTC(2026, 0, 20));
 const KEY = "key_a" as KeyId;
@@ -48,12 +50,12 @@ const batch = (records: readonly TerminalRecord[], file = 1) =>
 
 function booked(records: readonly TerminalRecord[], path = ":memory:") {
   const db = openDatabase(path);
-  const store = new LedgerStore(db);
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
   for (const balanceId of BALANCES) {
     const credit = { balanceId, amount: 1e12 as NanoUsd, note: null, at: START };
-    store.credit({ ...credit, idempotencyKey: balanceId });
+    enterCredit(db, { ...credit, idempotencyKey: balanceId });
   }
-  store.apply(batch(records));
+  void store.ship(null, null, batch(records));
   return { db, store };
 }
 
@@ -65,19 +67,18 @@ const entries = (db: ReturnType<typeof openDatabase>) =>
     )
     .all();
 
-const count = (store: LedgerStore): number =>
-  BALANCES.reduce(
-    (sum, balance) => sum + store.receipts(balance, ANY_RECEIPT, 10_000, null).receipts.length,
-    0,
-  );
+async function count(store: SqliteLedgerStore): Promise<number> {
+  const pages = BALANCES.map((balance) => store.receipts(balance, ANY_RECEIPT, 10_000, null));
+  return (await Promise.all(pages)).reduce((sum, { receipts }) => sum + receipts.length, 0);
+}
 
-function foldAll(store: LedgerStore, before: EpochMs, between: () => void = () => {}): number {
+async function foldAll(store: SqliteLedgerStore, before: EpochMs, between = async () => {}): Promise<number> {
   let deleted = 0;
   for (;;) {
-    const some = store.fold(before);
+    const some = await store.fold(before);
     if (some === 0) return deleted;
     deleted += some;
-    between();
+    await between();
   }
 }
 
@@ -85,32 +86,32 @@ describe("receipts that are deleted", () => {
   const records = ends(90);
   const before = (START + 60 * DAY_MS) as EpochMs;
 
-  test("take nothing with them that sums are made of: after each slice the books come out the same", () => {
+  test("take nothing with them that sums are made of: after each slice the books come out the same", async () => {
     const { db, store } = booked(records);
-    const [audit, accountant] = [store.audit(), entries(db)];
+    const [audit, accountant] = [await store.audit(), entries(db)];
     const spent = () =>
       records
         .flatMap(({ counters, allowances }) => [...counters, ...allowances])
         .map((id) => store.spent(id));
     const spentBefore = spent();
     let slices = 0;
-    const deleted = foldAll(store, before, () => {
+    const deleted = await foldAll(store, before, async () => {
       slices += 1;
-      expect(store.audit()).toEqual(audit);
+      expect(await store.audit()).toEqual(audit);
     });
     expect(deleted).toBe(60 * 24);
     expect(slices).toBeGreaterThan(5);
     expect(audit.drifts).toEqual([]);
     expect(entries(db)).toEqual(accountant);
     expect(spent()).toEqual(spentBefore);
-    expect(store.receipt("rcpt_0")).toBeNull();
-    expect(store.receipt(`rcpt_${60 * 24}` as ReceiptId)).not.toBeNull();
-    expect(count(store)).toBe(30 * 24);
+    expect(await store.receipt("rcpt_0")).toBeNull();
+    expect(await store.receipt(`rcpt_${60 * 24}` as ReceiptId)).not.toBeNull();
+    expect(await count(store)).toBe(30 * 24);
   });
 
-  test("are kept as sums by balance and month", () => {
+  test("are kept as sums by balance and month", async () => {
     const { db, store } = booked(records);
-    foldAll(store, before);
+    await foldAll(store, before);
     const january = records.filter(({ at, balance }) => at < Date.UTC(2026, 1, 1) && balance === "bal_a");
     expect(db.query("SELECT * FROM folded WHERE balance_id = 'bal_a' ORDER BY month LIMIT 1").get()).toEqual({
       balance_id: "bal_a",
@@ -122,11 +123,11 @@ describe("receipts that are deleted", () => {
     });
   });
 
-  test("are not booked again by a journal that is read again, not even by a batch that stood in two files", () => {
+  test("are not booked again by a journal that is read again, not even by a batch that stood in two files", async () => {
     const db = openDatabase(":memory:");
-    const store = new LedgerStore(db);
-    store.apply([...batch(records.slice(0, 10), 1), ...batch(records.slice(10, 20), 2)]);
-    expect(store.reached()).toEqual(
+    const store = new SqliteLedgerStore(new SqliteDatabase(db));
+    await store.ship(null, null, [...batch(records.slice(0, 10), 1), ...batch(records.slice(10, 20), 2)]);
+    expect(await store.reached()).toEqual(
       new Map([
         [1, 10],
         [2, 10],
@@ -134,29 +135,29 @@ describe("receipts that are deleted", () => {
     );
   });
 
-  test("are all there, or all summed up, when the database fails in the middle of a slice", () => {
+  test("are all there, or all summed up, when the database fails in the middle of a slice", async () => {
     const { db, store } = booked(records);
-    const audit = store.audit();
+    const audit = await store.audit();
     db.run(`CREATE TRIGGER fault BEFORE DELETE ON ends WHEN old.receipt = 'rcpt_40'
       BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END`);
-    expect(() => store.fold(before)).toThrow("disk I/O error");
-    expect(count(store)).toBe(records.length);
-    expect(store.audit()).toEqual(audit);
+    await expect(store.fold(before)).rejects.toThrow("disk I/O error");
+    expect(await count(store)).toBe(records.length);
+    expect(await store.audit()).toEqual(audit);
     expect(db.query("SELECT * FROM folded").all()).toEqual([]);
     db.run("DROP TRIGGER fault");
-    expect(foldAll(store, before)).toBe(60 * 24);
-    expect(store.audit()).toEqual(audit);
+    expect(await foldAll(store, before)).toBe(60 * 24);
+    expect(await store.audit()).toEqual(audit);
   });
 
-  test("are found behind some of a clock that was ahead", () => {
+  test("are found behind some of a clock that was ahead", async () => {
     const ahead = ends(3).map((end, index) => ({
       ...end,
       receipt: `rcpt_ahead_${index}` as ReceiptId,
       at: (end.at + 9_000 * DAY_MS) as EpochMs,
     }));
     const { store } = booked([...ahead, ...records]);
-    expect(foldAll(store, before)).toBe(60 * 24);
-    expect(store.receipt("rcpt_ahead_0")).not.toBeNull();
+    expect(await foldAll(store, before)).toBe(60 * 24);
+    expect(await store.receipt("rcpt_ahead_0")).not.toBeNull();
   });
 });
 
@@ -168,7 +169,7 @@ describe("a process that is killed while it deletes", () => {
     const path = join(folder, "gateway.sqlite");
     const records = ends(120);
     const { db, store } = booked(records, path);
-    const audit = store.audit();
+    const audit = await store.audit();
     const before = START + 100 * DAY_MS;
     for (let slices = 1; slices <= 5; slices++) {
       const child = Bun.spawn([process.execPath, join(import.meta.dir, "folding.ts"), path, String(before)], {
@@ -178,12 +179,12 @@ describe("a process that is killed while it deletes", () => {
       for await (const _ of child.stdout) if (++logged === slices) break;
       child.kill("SIGKILL");
       await child.exited;
-      expect(store.audit()).toEqual(audit);
+      expect(await store.audit()).toEqual(audit);
     }
-    expect(count(store)).toBeLessThan(records.length);
-    foldAll(store, before as EpochMs);
-    expect(count(store)).toBe(20 * 24);
-    expect(store.audit()).toEqual(audit);
+    expect(await count(store)).toBeLessThan(records.length);
+    await foldAll(store, before as EpochMs);
+    expect(await count(store)).toBe(20 * 24);
+    expect(await store.audit()).toEqual(audit);
     db.close();
   });
 });
@@ -256,16 +257,16 @@ describe("retention", () => {
   });
 });
 
-test("an accountant reads what was taken back as an amount that leaves the balance", () => {
+test("an accountant reads what was taken back as an amount that leaves the balance", async () => {
   const { db, store } = booked([]);
   const [balanceId] = BALANCES;
-  const entry = { balanceId: balanceId!, amount: -4e11 as NanoUsd, note: null, at: START };
-  store.debit({ ...entry, idempotencyKey: "back" });
+  const entry = { balanceId: balanceId!, amount: 4e11 as NanoUsd, note: null, at: START };
+  await store.debit({ ...entry, idempotencyKey: "back" });
   expect(entries(db)).toEqual([
     { kind: "credit", amount: 1e12 * BALANCES.length },
     { kind: "debit", amount: 4e11 },
   ]);
-  const audit = store.audit();
+  const audit = await store.audit();
   expect([audit.credits, audit.drifts]).toEqual([BigInt(1e12 * BALANCES.length - 4e11), []]);
   db.close();
 });

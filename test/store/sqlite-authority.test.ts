@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import { balanceCounter, type CounterId } from "../../src/ledger/counter.ts";
+import type { Credit } from "../../src/ledger/credit.ts";
 import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import { KeeperLedgerStore } from "../../src/store/nodes/keeper-node-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -15,6 +15,7 @@ import { ManualClock } from "../fakes/clock.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";
+import { enterCredit } from "./enter-credit.ts";
 
 const CAP = "day:key_1:0" as CounterId;
 const BALANCE = "bal_1" as BalanceId;
@@ -30,15 +31,14 @@ function keeper() {
     () => registry.alive(),
     (asker, { counter, inquiry }) => void calls.push(`${asker} ${counter} ${inquiry}`),
   );
-  const store = new LedgerStore(db);
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
   return {
     db,
     clock,
     registry,
     authority,
     store,
-    ledger: store,
-    shared: new KeeperLedgerStore(db, new SqliteDatabase(db), { fold: async () => 0 }),
+    credit: (credit: Credit) => enterCredit(db, credit),
     calls,
     reserved: () =>
       db.query<{ reserved: number }, [string]>("SELECT reserved FROM counters WHERE id = ?").get(CAP)
@@ -109,8 +109,8 @@ test("says the same as the Authority in memory, whatever is stated in whatever o
   expect(latest).toBeGreaterThan(100);
 });
 
-test("a counter that a node retires is spent by others, once all is shipped that the node has spent of it", () => {
-  const { join, settle, ledger, db } = keeper();
+test("a counter that a node retires is spent by others, once all is shipped that the node has spent of it", async () => {
+  const { join, settle, store, db } = keeper();
   const counter = "budget:bud_1~hash:day:0" as CounterId;
   const { epoch } = join("n0");
   const state = (number: number, used: number, most: number, retires = false) =>
@@ -120,7 +120,7 @@ test("a counter that a node retires is spent by others, once all is shipped that
   expect(state(2, 400, 400, true).retired).toBeUndefined();
   expect(rows()).toEqual([{ granted: 400, shipped: 0 }]);
   const { record, ...position } = charged(400, 1);
-  ledger.ship("n0", epoch, [{ record: { ...record, counters: [counter] }, ...position }]);
+  await store.ship("n0", epoch, [{ record: { ...record, counters: [counter] }, ...position }]);
   expect(state(3, 400, 400, true)).toMatchObject({ granted: 0, retired: true });
   expect(rows()).toEqual([]);
   // Its answer is lost, and an earlier statement is late.
@@ -150,61 +150,61 @@ test("an epoch that is over is granted nothing, next to others that are", () => 
 });
 
 test("what is shipped leaves the grant and is spent, once; an older life ships nothing", async () => {
-  const { join, settle, ledger, shared, store, reserved } = keeper();
+  const { join, settle, store, reserved } = keeper();
   join("n0");
   settle("n0", { requested: 900 });
-  ledger.ship("n0", 1, [charged(100, 1), charged(50, 2)]);
-  ledger.ship("n0", 1, [charged(50, 2), charged(25, 3)]);
+  await store.ship("n0", 1, [charged(100, 1), charged(50, 2)]);
+  await store.ship("n0", 1, [charged(50, 2), charged(25, 3)]);
   expect([store.spent(CAP), reserved()]).toEqual([175, 725]);
-  expect((await shared.shipped("n0")).get(CAP)).toBe(175);
-  expect(ledger.reached("n0")).toEqual(new Map([[1, 3]]));
+  expect((await store.shipped("n0")).get(CAP)).toBe(175);
+  expect(await store.reached("n0")).toEqual(new Map([[1, 3]]));
   expect(settle("n0", { number: 2, used: 200, requested: 2_000 })).toMatchObject({ granted: 1_000 });
   // A receipt that was deleted is not booked again: its place in the journal is known.
-  expect(store.fold(2_000 as EpochMs)).toBe(3);
-  ledger.ship("n0", 1, [charged(25, 3)]);
+  expect(await store.fold(2_000 as EpochMs)).toBe(3);
+  await store.ship("n0", 1, [charged(25, 3)]);
   expect(store.spent(CAP)).toBe(175 as NanoUsd);
   join("n0");
-  expect(() => ledger.ship("n0", 1, [charged(1, 4)])).toThrow(EpochFenced);
-  expect([reserved(), store.audit().drifts]).toEqual([0, []]);
+  await expect(store.ship("n0", 1, [charged(1, 4)])).rejects.toThrow(EpochFenced);
+  expect([reserved(), (await store.audit()).drifts]).toEqual([0, []]);
 });
 
 test("credit is taken back as far as it is neither spent nor granted, once for each key", async () => {
-  const { join, settle, ledger, shared, store } = keeper();
+  const { join, settle, store, credit } = keeper();
   join("n0");
   const at = 0 as EpochMs;
-  store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
+  credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
   const counter = balanceCounter(BALANCE);
   // Whatever a node says of the limit.
   expect(settle("n0", { counter, requested: 400, limit: 9_000 })).toMatchObject({ granted: 400, free: 600 });
-  ledger.ship("n0", 1, [charged(100, 1)]);
+  await store.ship("n0", 1, [charged(100, 1)]);
   const debit = { balanceId: BALANCE, idempotencyKey: "out", note: null, at };
-  expect(await shared.debit({ ...debit, amount: 601 as NanoUsd })).toEqual({ available: 600 as NanoUsd });
-  expect(await shared.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
-  expect(await shared.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
+  expect(await store.debit({ ...debit, amount: 601 as NanoUsd })).toEqual({ available: 600 as NanoUsd });
+  expect(await store.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
+  expect(await store.debit({ ...debit, amount: "all" })).toMatchObject({ amount: -600 });
   expect(settle("n0", { counter, number: 2, used: 100, requested: 9_000 })).toMatchObject({ granted: 400 });
-  expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([-600, 1_000]);
+  expect((await store.credits(BALANCE, 9)).map(({ amount }) => amount as number)).toEqual([-600, 1_000]);
 });
 
 test("what a node was granted is claimed: what it gives back is nobody's, and what it spends is lost", async () => {
-  const { join, settle, ledger, shared, store } = keeper();
+  const { join, settle, store, credit } = keeper();
   for (const name of ["n0", "n1"]) join(name);
   const at = 0 as EpochMs;
-  store.credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
+  credit({ balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at });
   const counter = balanceCounter(BALANCE);
   settle("n0", { counter, used: 0, requested: 700 });
   settle("n0", { counter, number: 2, used: 700, requested: 700 });
-  ledger.ship("n0", 1, [charged(100, 1)]);
+  await store.ship("n0", 1, [charged(100, 1)]);
   const debit = { balanceId: BALANCE, idempotencyKey: "payment:pay_1:back:1", note: null, at };
   const upTo = { ...debit, amount: { upTo: 950 as NanoUsd } };
   // All but the 100 that are spent: 300 are free, and 600 held.
   for (let times = 0; times < 2; times++)
-    expect(await shared.debit(upTo)).toMatchObject({ amount: -900, claimed: 600 });
-  expect(await shared.debit({ ...debit, idempotencyKey: "more", amount: "all" })).toEqual({
+    expect(await store.debit(upTo)).toMatchObject({ amount: -900, claimed: 600 });
+  expect(await store.debit({ ...debit, idempotencyKey: "more", amount: "all" })).toEqual({
     available: ZERO_USD,
   });
-  const [claim] = store.claims("", 9);
+  const [claim] = await store.claims("", 9);
   expect(claim).toMatchObject({ idempotencyKey: debit.idempotencyKey, claimed: 600 });
-  expect(await shared.decideClaim(claim!, at)).toBe(null);
+  expect(await store.decideClaim(claim!, at)).toBe(null);
   // Its grant is what it holds; it may not be used again.
   expect(settle("n0", { counter, number: 3, used: 700, requested: 700 })).toMatchObject({
     granted: 100,
@@ -212,31 +212,31 @@ test("what a node was granted is claimed: what it gives back is nobody's, and wh
   });
   expect(settle("n1", { counter, needed: 1, requested: 10 })).toMatchObject({ granted: 0, short: true });
   expect(settle("n0", { counter, number: 4, used: 300, requested: 300 })).toMatchObject({ granted: 100 });
-  expect(await shared.decideClaim(claim!, at)).toBe(null);
+  expect(await store.decideClaim(claim!, at)).toBe(null);
   // Its last request was charged 50 of what is no longer there.
-  ledger.ship("n0", 1, [charged(50, 2)]);
+  await store.ship("n0", 1, [charged(50, 2)]);
   settle("n0", { counter, number: 5, used: 150, requested: 150 });
-  expect([await shared.decideClaim(claim!, at), await shared.decideClaim(claim!, at)]).toEqual([
+  expect([await store.decideClaim(claim!, at), await store.decideClaim(claim!, at)]).toEqual([
     50, 0,
   ] as NanoUsd[]);
-  expect(store.credits(BALANCE, 9).map(({ amount }) => amount as number)).toEqual([50, -900, 1_000]);
-  expect([store.claims("", 9), store.audit().drifts]).toEqual([[], []]);
-  store.credit({ ...debit, amount: 10 as NanoUsd, idempotencyKey: "again" });
+  expect((await store.credits(BALANCE, 9)).map(({ amount }) => amount as number)).toEqual([50, -900, 1_000]);
+  expect([await store.claims("", 9), (await store.audit()).drifts]).toEqual([[], []]);
+  credit({ ...debit, amount: 10 as NanoUsd, idempotencyKey: "again" });
   expect(settle("n1", { counter, number: 2, requested: 30 })).toMatchObject({ granted: 10 });
 });
 
 test("credit that comes meanwhile covers a claim", async () => {
-  const { join, settle, shared, store } = keeper();
+  const { join, settle, store, credit } = keeper();
   join("n0");
   const at = 0 as EpochMs;
-  const credit = { balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at };
-  store.credit(credit);
+  const first = { balanceId: BALANCE, amount: 1_000 as NanoUsd, idempotencyKey: "in", note: null, at };
+  credit(first);
   const counter = balanceCounter(BALANCE);
   settle("n0", { counter, used: 0, requested: 700 });
-  const debit = { ...credit, idempotencyKey: "back", amount: { upTo: 1_000 as NanoUsd } };
-  expect(await shared.debit(debit)).toMatchObject({ amount: -1_000, claimed: 700 });
-  store.credit({ ...credit, idempotencyKey: "more" });
-  expect(await shared.decideClaim(store.claims("", 9)[0]!, at)).toBe(ZERO_USD);
+  const debit = { ...first, idempotencyKey: "back", amount: { upTo: 1_000 as NanoUsd } };
+  expect(await store.debit(debit)).toMatchObject({ amount: -1_000, claimed: 700 });
+  credit({ ...first, idempotencyKey: "more" });
+  expect(await store.decideClaim((await store.claims("", 9))[0]!, at)).toBe(ZERO_USD);
   expect(settle("n0", { counter, number: 2, used: 700, requested: 900 })).toMatchObject({ granted: 900 });
 });
 
@@ -302,23 +302,23 @@ test.each([
 
 test.each(["credited", "spent", "reserved"])(
   "an audit finds a sum that is not that of its entries: %s",
-  (sum) => {
+  async (sum) => {
     const { db, store } = keeper();
-    expect(store.audit().drifts).toEqual([]);
+    expect((await store.audit()).drifts).toEqual([]);
     db.run(`INSERT INTO counters (id, ${sum}) VALUES ('${balanceCounter(BALANCE)}', 7)`);
-    expect(store.audit().drifts).toMatchObject([{ account: balanceCounter(BALANCE), driftNano: 7n }]);
+    expect((await store.audit()).drifts).toMatchObject([{ account: balanceCounter(BALANCE), driftNano: 7n }]);
   },
 );
 
 test("counters of windows that are over are forgotten once all of them was shipped", async () => {
-  const { join, settle, ledger, shared, authority, reserved } = keeper();
+  const { join, settle, store, authority, reserved } = keeper();
   join("n0");
   settle("n0", { requested: 100 });
   authority.retire("n0", [CAP]);
   expect(reserved()).toBe(100);
-  ledger.ship("n0", 1, [charged(100, 1)]);
+  await store.ship("n0", 1, [charged(100, 1)]);
   authority.retire("n0", [CAP]);
-  expect(await shared.shipped("n0")).toEqual(new Map());
+  expect(await store.shipped("n0")).toEqual(new Map());
 });
 
 test("a change is unseen until every node with a lease has noticed it, or its lease is over", () => {

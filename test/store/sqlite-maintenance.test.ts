@@ -4,8 +4,9 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
+import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { SqliteMaintenance } from "../../src/store/database/sqlite-maintenance.ts";
-import { LedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { end } from "./end-record.ts";
@@ -17,12 +18,16 @@ function opened() {
   const folder = mkdtempSync(join(tmpdir(), "maintenance-"));
   const path = join(folder, "gateway.sqlite");
   const db = openDatabase(path, "NORMAL");
-  const store = new LedgerStore(db);
+  const store = new SqliteLedgerStore(new SqliteDatabase(db));
   const maintenance = new SqliteMaintenance(path, new ManualClock(), (error) => {
     throw error;
   });
   const book = (...names: string[]) =>
-    store.apply(names.map((name) => ({ record: end(name), sequence: 0, file: 1, bytes: 1 })));
+    void store.ship(
+      null,
+      null,
+      names.map((name) => ({ record: end(name), sequence: 0, file: 1, bytes: 1 })),
+    );
   const booked = (of: Database = db) =>
     of
       .query<{ receipt: string }, []>("SELECT receipt FROM ends ORDER BY seq")

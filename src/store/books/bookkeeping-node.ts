@@ -15,12 +15,12 @@ import { isLaterThan } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
-import { JournalBooks, NODE_PACE, type ShippedEnds, shippedBy } from "../journal/books.ts";
-import { lostToClaims, NodeClaims } from "../ledger/credits.ts";
+import { type EndStore, JournalBooks, NODE_PACE } from "../journal/books.ts";
+import { ClaimRounds, lostToClaims } from "../ledger/credits.ts";
 import { FleetHolds } from "../nodes/fleet-holds.ts";
 import type { FollowingBooks, NodeAuthority, NodeStore } from "../nodes/node-store.ts";
-import { MAX_CHARTS, MAX_SPENDINGS, UsageReader } from "../usage/usage.ts";
-import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
+import { bookedReads } from "./booked-reads.ts";
+import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
 
 /** One of many processes: it spends from grants, under a lease, and ships its ends to the store that they share. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table: what a node keeps, and where.
@@ -37,7 +37,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const stopTending = tendGrants(grants, clock);
   const answering = answerInquiries(store.authority, name, grants, clock);
   const stopLooking = store.serveOthers(() => membership.usable());
-  const claims = new NodeClaims(store.ledger, clock, log);
+  const claims = new ClaimRounds(store.ledger, clock, log);
   const holds = new FleetHolds({
     node: name,
     exchange: store.held,
@@ -60,13 +60,24 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       else holds.handleAnswer(message);
     },
   });
-  const usage = new UsageReader(store.usagePath, MAX_CHARTS);
-  const spending = new UsageReader(store.usagePath, MAX_SPENDINGS);
+  const { stop, ...reads } = bookedReads({
+    store: store.ledger,
+    books,
+    ledger,
+    path: store.usagePath,
+    booked: () => books.catchUp(),
+    async known() {
+      // What was shipped in this epoch is what this process has spent.
+      const shipped = await store.ledger.shipped(name);
+      return (id) => shipped.get(id) ?? 0;
+    },
+  });
   log("node", { name, epoch: membership.epoch });
 
   return {
     ...store.stores,
-    ...readsOf(parts, store, books, node),
+    ...reads,
+    ...sumsOf(parts, store, books),
     held: (id) => holds.of(id),
     ledger,
     keys,
@@ -87,18 +98,6 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
           },
         }),
     healthy: () => books.journal.healthy && membership.usable(),
-    async usage(of) {
-      await books.catchUp();
-      return usage.sums(of);
-    },
-    async keyActivity(of, isNext) {
-      await books.catchUp();
-      return usage.keyActivity(of, isNext);
-    },
-    async spending(of) {
-      await books.catchUp();
-      return spending.spending(of);
-    },
     credit: (credit) => store.ledger.credit(credit),
     async debit(debit) {
       const { balanceId, idempotencyKey, amount } = debit;
@@ -130,8 +129,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       if (await books.close()) {
         await membership.leave().catch((error) => log("lease", { error: String(error) }));
       } else await membership.stop();
-      usage.stop();
-      spending.stop();
+      stop();
       await store.close();
     },
   };
@@ -140,16 +138,12 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
 /** The journal of a node that has a disk. */
 export async function journalBooks(
   parts: BookkeepingParts,
-  store: ShippedEnds,
-  node: string,
+  store: EndStore,
   epoch: number | null,
 ): Promise<JournalBooks> {
   const path = journalFolder(parts.folder);
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  return JournalBooks.open(
-    { ...journalOptions(parts, path), store: shippedBy(node, store), pace: NODE_PACE, epoch },
-    await store.reached(node),
-  );
+  return JournalBooks.open({ ...journalOptions(parts, path), store, pace: NODE_PACE, epoch });
 }
 
 /** Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other. */
@@ -211,57 +205,33 @@ function forget(keyring: Keyring, runs: Runs, changes: readonly MembershipChange
   }
 }
 
-type JoinedNode = Awaited<ReturnType<typeof joinStore>>;
-
-/** Receipts and sums as the store has them, with what this node has ended; others ship theirs. */
-function readsOf(
+/** As the store has them, with what this node has ended; others ship theirs. */
+function sumsOf(
   { clock }: BookkeepingParts,
-  store: NodeStore,
+  { ledger }: NodeStore,
   books: FollowingBooks,
-  node: JoinedNode,
-): Reads {
-  const { ledger, membership } = node;
+): Pick<Bookkeeping, "balance" | "spent" | "receipt"> {
   return {
     async balance(id) {
       await books.catchUp();
-      const { credited, spent } = await store.ledger.balance(id);
+      const { credited, spent } = await ledger.balance(id);
       return balanceTotals(credited, spent);
     },
     async spent(id) {
       await books.catchUp();
-      return store.ledger.spent(id);
+      return ledger.spent(id);
     },
-    credits: (balance, limit) => store.ledger.credits(balance, limit),
     async receipt(id, patient = true) {
       await books.catchUp();
-      const found = await store.ledger.receipt(id);
+      const found = await ledger.receipt(id);
       const isYoung = isLaterThan(epochMs(clock.now() - LONGEST_REQUEST_MS), id);
       if (found !== null || !patient || !isYoung) return found;
       // It may have ended at another node a moment ago, and be on its way from that one's journal.
       await pause(clock, SHIPPED_MS);
-      return store.ledger.receipt(id);
-    },
-    unbooked: (id) => books.unbooked(id),
-    async receipts(balance, filter, limit, before) {
-      await books.catchUp();
-      return store.ledger.receipts(balance, filter, limit, before);
-    },
-    async audit() {
-      await books.journal.flushed();
-      await books.catchUp();
-      const { appliedThrough } = books;
-      const audit = await store.ledger.audit();
-      // What was shipped in this epoch is what this process has spent.
-      const shipped = await store.ledger.shipped(membership.name);
-      return withMemory(audit, ledger, appliedThrough, (id) => shipped.get(id) ?? 0);
+      return ledger.receipt(id);
     },
   };
 }
-
-type Reads = Pick<
-  Bookkeeping,
-  "balance" | "spent" | "credits" | "receipt" | "unbooked" | "receipts" | "audit"
->;
 
 /** Nodes ship each 200 ms. */
 const SHIPPED_MS = 300;

@@ -52,8 +52,8 @@ function postgresNodeStore(
   const registry = new PostgresRegistry(postgres, (orphan) =>
     recoveredEnd(orphan, config.generation.writeOffTokens, recoveredReceipt),
   );
-  const ledger = new PostgresLedgerStore(postgres);
   const db = new PostgresDatabase(postgres);
+  const ledger = new PostgresLedgerStore(db);
   return {
     registry,
     authority: new PostgresAuthority(postgres),
@@ -65,7 +65,7 @@ function postgresNodeStore(
     openBooks: async (parts, node) =>
       journal === "postgres"
         ? disklessBooks(parts, new PostgresHolds(postgres), node)
-        : journalBooks(parts, ledger, node, await registry.lastEpoch(node)),
+        : journalBooks(parts, ledger.endsOf(node), await registry.lastEpoch(node)),
     join: (node) => registry.join(node, journal),
     held: postgresHeldExchange(db),
     notifyConversations: (node, routes) => notifyConversations(db, node, routes),

@@ -1,6 +1,7 @@
 import { StoreContended } from "../../units/errors/bookkeeping.ts";
 import { TurnLines } from "../../units/turn-lines.ts";
 import type { NotedChange } from "../nodes/changes.ts";
+import type { WorkLimits } from "./postgres.ts";
 
 /**
  * What the stores are written on. A change reads, decides, and commits statements that each say how many rows they must
@@ -24,6 +25,7 @@ export abstract class Database {
     statements: readonly CommitStatement[],
     options: CommitOptions,
   ): Promise<Committed | null>;
+  abstract transact<Result>(steps: () => Steps<Result>, limits?: WorkLimits): Result | Promise<Result>;
   /** A statement that makes all others wait that name the same, until the transaction ends; none where all do anyway. */
   abstract lock(name: string): readonly SqlPart[];
   /**

@@ -1,5 +1,6 @@
-import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import { openDatabase } from "./sqlite.ts";
+import { SqliteDatabase } from "./sqlite-database.ts";
 import type { MaintenanceAnswer, MaintenanceQuestion } from "./sqlite-maintenance.ts";
 
 /** Keeps the database in shape, off the event loop: see sqlite-maintenance.ts. */
@@ -7,17 +8,17 @@ declare const self: Worker;
 
 let opened: ReturnType<typeof open> | null = null;
 
-self.onmessage = ({ data: question }: MessageEvent<MaintenanceQuestion>) => {
+self.onmessage = async ({ data: question }: MessageEvent<MaintenanceQuestion>) => {
   let answer: MaintenanceAnswer;
   try {
-    answer = { result: done(question) };
+    answer = { result: await done(question) };
   } catch (error) {
     answer = { problem: String(error) };
   }
   self.postMessage(answer);
 };
 
-function done({ database, task }: MaintenanceQuestion): unknown {
+async function done({ database, task }: MaintenanceQuestion): Promise<unknown> {
   opened ??= open(database);
   const { db, store } = opened;
   switch (task.kind) {
@@ -30,11 +31,11 @@ function done({ database, task }: MaintenanceQuestion): unknown {
   }
 }
 
-function checkpointed(store: LedgerStore): boolean {
+async function checkpointed(store: SqliteLedgerStore): Promise<boolean> {
   let through = false;
   // More is written while a checkpoint runs. The log can start over only after a checkpoint during which
   // nothing was written, and the shorter the checkpoint, the likelier that is.
-  for (let round = 0; round < ROUNDS; round++) through = store.checkpoint() || through;
+  for (let round = 0; round < ROUNDS; round++) through = (await store.checkpoint()) || through;
   return through;
 }
 
@@ -42,7 +43,7 @@ const ROUNDS = 3;
 
 function open(database: string) {
   const db = openDatabase(database, "NORMAL", WAIT_MS);
-  return { db, store: new LedgerStore(db) };
+  return { db, store: new SqliteLedgerStore(new SqliteDatabase(db)) };
 }
 
 /** Only those who asked wait for this thread. */

@@ -30,7 +30,7 @@ export class SqliteDatabase extends Database {
     maxWaiting?: number,
   ) {
     super(maxWaiting);
-    this.whole = db.transaction((run: () => void) => run());
+    this.whole = db.transaction((run: () => unknown) => run());
   }
 
   async rows<Row>(statement: SqlPart): Promise<Row[]> {
@@ -85,11 +85,7 @@ export class SqliteDatabase extends Database {
   /** As `commit`, before it returns. */
   commitNow(statements: readonly WrittenStatement[]): readonly number[] | null {
     try {
-      let changed: number[] = [];
-      this.whole.immediate(() => {
-        changed = statements.map((statement) => this.perform(statement));
-      });
-      return changed;
+      return this.atOnce(() => statements.map((statement) => this.perform(statement)), "immediate");
     } catch (error) {
       if (error instanceof CommitConflict || isTaken(error)) return null;
       throw error;
@@ -98,14 +94,17 @@ export class SqliteDatabase extends Database {
 
   /** Before it returns. */
   transact<Result>(steps: () => Steps<Result>): Result {
-    let result: Result;
-    this.whole.immediate(() => {
+    return this.atOnce(() => {
       const running = steps();
       let step = running.next();
       while (!step.done) step = running.next(step.value.map((one) => this.stepped(one)));
-      result = step.value;
-    });
-    return result!;
+      return step.value;
+    }, "immediate");
+  }
+
+  /** In one transaction: what `run` reads is of one moment. One that writes takes the write lock first. */
+  atOnce<Result>(run: () => Result, kind: "deferred" | "immediate" = "deferred"): Result {
+    return this.whole[kind](run) as Result;
   }
 
   private stepped(one: CommitStatement | EachRow): unknown[] {

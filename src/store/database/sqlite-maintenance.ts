@@ -34,7 +34,7 @@ export class SqliteMaintenance {
     return (await this.run({ kind: "checkpoint" })) === true;
   }
 
-  /** As `LedgerStore.fold`. */
+  /** As `SqlLedgerStore.fold`. */
   async fold(before: EpochMs): Promise<number> {
     return (await this.run({ kind: "fold", before })) as number;
   }

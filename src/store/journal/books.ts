@@ -5,7 +5,6 @@ import type { Clock, Timer } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import { type StoredReceipt, storedReceipt } from "../ledger/receipts.ts";
-import type { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import type { Disk } from "./disk.ts";
 import {
   type Damage,
@@ -68,11 +67,10 @@ export class JournalBooks {
 
   /**
    * Books what the journal says of the life before, its open holds ended at their last checkpoint: when it resolves, the
-   * epoch of that life can be closed. Fails while the database refuses. `reached` is how far it has come in each of the
-   * journal's files, in bytes.
+   * epoch of that life can be closed. Fails while the database refuses.
    */
-  static async open(options: BooksOptions, reached: ReadonlyMap<number, number>): Promise<JournalBooks> {
-    const before = readBack(options.disk, reached);
+  static async open(options: BooksOptions): Promise<JournalBooks> {
+    const before = readBack(options.disk, await options.store.reached());
     const books = new JournalBooks(options, before.nextFile);
     await books.recover(before);
     return books;
@@ -318,21 +316,14 @@ function cutShort(
   });
 }
 
-/** Where the ends of a journal are booked. What each does is said at `LedgerStore`, of nodes at `ShippedEnds`. */
+/** Where the ends of a journal are booked: see `SqlLedgerStore`. */
 export interface EndStore {
   apply(batch: readonly Unapplied[], epoch: number | null): Promise<void>;
+  /** How far each of the journal's files is booked, in bytes. */
+  reached(): Promise<ReadonlyMap<number, number>>;
   /** Whether the journal need not keep what was booked; false while the database might still lose that. */
   checkpoint(): Promise<boolean>;
   forgetReachedBefore(file: number): Promise<void>;
-}
-
-/** The database on the event loop. */
-export function onTheLoop(store: LedgerStore): EndStore {
-  return {
-    apply: async (batch) => store.apply(batch),
-    checkpoint: async () => store.checkpoint(),
-    forgetReachedBefore: async (file) => store.forgetReachedBefore(file),
-  };
 }
 
 /**
@@ -340,27 +331,6 @@ export function onTheLoop(store: LedgerStore): EndStore {
  * same. At most as many requests as the loop receives in one turn.
  */
 const LOOP_PACE: Pace = { batch: 64, most: 1_024, afterMs: 100, behindMs: 2 };
-
-/** The store that nodes share, for the ends of one of them. */
-export const shippedBy = (node: string, store: ShippedEnds): EndStore => ({
-  apply: (batch, epoch) => store.ship(node, epoch, batch),
-  checkpoint: () => store.mayForget(),
-  forgetReachedBefore: (file) => store.forgetReachedBefore(node, file),
-});
-
-/** Where nodes ship their ends to. */
-export interface ShippedEnds {
-  /**
-   * Books a batch of a node's ends and the place up to which its journal is now known, all or nothing. An end that is booked already changes nothing, so shipping a journal again is safe. Throws
-   * EpochFenced.
-   */
-  ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void>;
-  /** How far each of the node's journal files was shipped, in bytes. */
-  reached(node: string): Promise<Map<number, number>>;
-  /** Whether the journal need not keep what was shipped; false while the store might still lose that. */
-  mayForget(): Promise<boolean>;
-  forgetReachedBefore(node: string, file: number): Promise<void>;
-}
 
 /**
  * At some 100 µs an end in PostgreSQL, a transaction stays near 50 ms. Each costs the node about as much as

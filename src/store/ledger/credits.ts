@@ -6,11 +6,11 @@ import {
   debitEntry,
   lossKey,
   lostOf,
+  type TakenCredit,
   type TooMuch,
   taken,
 } from "../../ledger/credit.ts";
-import { type CreditSums, creditEvents } from "../../ledger/credit-events.ts";
-import type { Debits } from "../../ledger/debits.ts";
+import { creditEvents } from "../../ledger/credit-events.ts";
 import { paymentOfKey } from "../../payments/payment.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
@@ -33,12 +33,12 @@ import {
   sql,
 } from "../database/database.ts";
 
-/** Credits, what was taken back of them, and claims on what requests held of that, where several processes spend. */
-export class SqlCreditStore {
+/** Credits, what was taken back of them, and claims on what requests held of that. */
+export class SqlCreditStore<Db extends Database = Database> {
   constructor(
-    private readonly db: Database,
-    /** Called with a credit in the turn in which it was committed. */
-    private readonly credited: (credit: Credit) => void = () => {},
+    protected readonly db: Db,
+    /** Called in the turn in which a balance was credited, by hand or with what a claim has lost. */
+    private readonly onCredited: (balance: BalanceId, amount: NanoUsd) => void = () => {},
   ) {}
 
   /**
@@ -51,7 +51,7 @@ export class SqlCreditStore {
       const fits = await hasRoom(this.db, credit);
       const known = await this.known(credit.idempotencyKey);
       if (known !== null || !fits) return { result: known };
-      const committed = () => this.credited(credit);
+      const committed = () => this.onCredited(credit.balanceId, credit.amount);
       return { result: credit, statements: enteringCredit(this.db, credit), committed };
     });
   }
@@ -59,10 +59,10 @@ export class SqlCreditStore {
   /**
    * Takes credit back, once for each idempotency key: of what is neither spent nor granted to a node; one up to an amount
    * also of what is granted, as a claim. Returns what was done under that key, now or before; or what could be taken, and
-   * then nothing was.
+   * then nothing was. The only ledger decides by itself what it takes, and `holds` that.
    */
-  debit(debit: Debit): Promise<Credit | TooMuch> {
-    return this.db.change(debit.balanceId, () => this.db.decided(debiting(this.db, debit)));
+  debit(debit: Debit, holds?: TakenCredit): Promise<Credit | TooMuch> {
+    return this.db.change(debit.balanceId, () => this.db.decided(debiting(this.db, debit, holds)));
   }
 
   /** Open claims behind this key, in the order of their keys. */
@@ -72,10 +72,18 @@ export class SqlCreditStore {
 
   /**
    * Ends a claim, as soon as what nodes were granted is covered, or none of them has a grant any more. Returns what was
-   * lost; null while it has to stay open.
+   * lost; null while it has to stay open. The only ledger knows by itself what is lost, by what is still claimed.
    */
-  decideClaim(claim: CreditClaim, at: EpochMs): Promise<NanoUsd | null> {
-    return this.db.change(claim.balanceId, () => this.db.decided(decidingClaim(this.db, claim, at)));
+  decideClaim(
+    claim: CreditClaim,
+    at: EpochMs,
+    lostOfClaimed?: (claimed: NanoUsd) => NanoUsd | null,
+  ): Promise<NanoUsd | null> {
+    const { balanceId } = claim;
+    return this.db.change(balanceId, async () => {
+      const decided = await this.db.decided(decidingClaim(this.db, claim, at, lostOfClaimed));
+      return { ...decided, committed: () => this.onCredited(balanceId, decided.result!) };
+    });
   }
 
   entry(idempotencyKey: string): Promise<Credit | null> {
@@ -94,13 +102,14 @@ export class SqlCreditStore {
 }
 
 /** As `SqlCreditStore.debit`. */
-export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> {
+export function debiting(db: Database, debit: Debit, holds?: TakenCredit): Planned<Credit | TooMuch> {
+  const { balanceId } = debit;
   return {
     // Last, the key: what is not available may be what was taken under it meanwhile.
     reads: [
-      sumsOf(db, debit.balanceId),
+      sumsOf(db, balanceId),
       sql`${entryOf(debit.idempotencyKey)} ${db.forUpdate}`,
-      lowCreditLine(debit.balanceId),
+      sql`SELECT ${lowCreditOf(sql`${balanceId}`)} AS low`,
     ],
     decide([rows, entries, lines]) {
       const [known] = entries as readonly CreditRow[];
@@ -108,34 +117,33 @@ export function debiting(db: Database, debit: Debit): Planned<Credit | TooMuch> 
       const { credited, spent, reserved } = sumsFrom(rows!);
       const unspent = credited - spent;
       const available = unspent - reserved;
-      const done = taken(debit.amount, { available, unspent });
+      const done = holds ?? taken(debit.amount, { available, unspent });
       if (done === null) return { result: { available: Math.max(0, available) as NanoUsd } };
+      // Only a claim is on what may be spent meanwhile.
+      const isCovered = done.amount === 0 || done.claimed > 0 || done.amount <= unspent;
+      assert(isCovered, `${done.amount} taken of ${balanceId}, now overspent`);
       const entry = debitEntry(debit, done);
-      const taking = crediting(debit.balanceId, entry.amount, rows!);
-      return { result: entry, statements: enteringDebit(db, entry, { credited, spent }, lines!, taking) };
+      const [{ low }] = lines as readonly [{ readonly low: NanoUsd | null }];
+      const after = { credited: credited + entry.amount, spent };
+      const events = creditEvents(balanceId, { credited, spent }, after, { low, at: entry.at });
+      const statements = [
+        insertEntry(entry),
+        crediting(balanceId, entry.amount, rows!),
+        recording(db, events),
+        loggingEntry(entry),
+      ];
+      return { result: entry, statements };
     },
   };
 }
 
-export const lowCreditLine = (balance: BalanceId): SqlPart =>
-  sql`SELECT ${lowCreditOf(sql`${balance}`)} AS low`;
-
-/** What was taken, with the events that follow; `lines` is what `lowCreditLine` reads. */
-export function enteringDebit(
-  db: Database,
-  entry: Credit,
-  before: CreditSums,
-  lines: readonly unknown[],
-  taking: CommitStatement,
-): Batch {
-  const [{ low }] = lines as readonly [{ readonly low: NanoUsd | null }];
-  const after = { credited: before.credited + entry.amount, spent: before.spent };
-  const events = creditEvents(entry.balanceId, before, after, { low, at: entry.at });
-  return [insertEntry(entry), taking, recording(db, events), loggingEntry(entry)];
-}
-
 /** As `SqlCreditStore.decideClaim`. */
-function decidingClaim(db: Database, claim: CreditClaim, at: EpochMs): Planned<NanoUsd | null> {
+function decidingClaim(
+  db: Database,
+  claim: CreditClaim,
+  at: EpochMs,
+  lostOfClaimed?: (claimed: NanoUsd) => NanoUsd | null,
+): Planned<NanoUsd | null> {
   const { balanceId, idempotencyKey } = claim;
   // A transaction that credits a payment has locked it before the balance.
   const locking = sql`SELECT id FROM payments WHERE id = ${paymentOfKey(idempotencyKey)} ${db.forUpdate}`;
@@ -148,8 +156,8 @@ function decidingClaim(db: Database, claim: CreditClaim, at: EpochMs): Planned<N
       const [{ claimed } = claim] = claims as readonly Pick<CreditClaim, "claimed">[];
       if (claimed === 0) return { result: ZERO_USD };
       const { credited, spent, reserved } = sumsFrom(rows!);
-      const short = spent + reserved - credited;
-      const lost = lostOf({ ...claim, claimed }, { short, held: reserved });
+      const shortage = { short: spent + reserved - credited, held: reserved };
+      const lost = lostOfClaimed ? lostOfClaimed(claimed) : lostOf({ ...claim, claimed }, shortage);
       if (lost === null) return { result: null };
       const ending = endingClaim({ ...claim, claimed }, lost, at, crediting(balanceId, lost, rows!));
       return { result: lost, statements: [locking, ending] };
@@ -220,7 +228,7 @@ export async function cancellingClaims(db: Database, payment: PaymentId, credite
 }
 
 /** What is lost was not taken back after all. A conflict where somebody else has ended the claim, or changed it. */
-export function endingClaim(
+function endingClaim(
   { idempotencyKey, balanceId, claimed }: CreditClaim,
   lost: NanoUsd,
   at: EpochMs,
@@ -239,19 +247,16 @@ export function endingClaim(
   ];
 }
 
-export const creditedBy = (balance: BalanceId, amount: NanoUsd): SqlPart =>
-  sql`UPDATE counters SET credited = credited + ${amount} WHERE id = ${balanceCounter(balance)}`;
-
-export const openClaims = (after: string, limit: number): SqlPart =>
+const openClaims = (after: string, limit: number): SqlPart =>
   sql`SELECT idempotency_key AS "idempotencyKey", balance_id AS "balanceId", claimed FROM credits
     WHERE claimed > 0 AND idempotency_key > ${after} ORDER BY idempotency_key LIMIT ${limit}`;
 
 /** What was credited, or taken back, under this idempotency key. */
-export const entryOf = (idempotencyKey: string): SqlPart =>
+const entryOf = (idempotencyKey: string): SqlPart =>
   sql`SELECT ${CREDIT} FROM credits WHERE idempotency_key = ${idempotencyKey}`;
 
 /** Newest first. */
-export const creditsOf = (balance: BalanceId, limit: number): SqlPart =>
+const creditsOf = (balance: BalanceId, limit: number): SqlPart =>
   sql`SELECT ${CREDIT} FROM credits WHERE balance_id = ${balance} AND amount <> 0 ORDER BY at DESC LIMIT ${limit}`;
 
 /** A conflict where the idempotency key has been used. */
@@ -282,13 +287,13 @@ const CREDIT = sql`balance_id AS "balanceId", amount, idempotency_key AS "idempo
   took_all AS "tookAll", claimed`;
 
 /** SQLite knows no booleans. */
-export type CreditRow = Omit<Credit, "tookAll"> & { readonly tookAll: boolean | 0 | 1 };
+type CreditRow = Omit<Credit, "tookAll"> & { readonly tookAll: boolean | 0 | 1 };
 
-export const creditFromRow = (row: CreditRow): Credit => ({ ...row, tookAll: Boolean(row.tookAll) });
+const creditFromRow = (row: CreditRow): Credit => ({ ...row, tookAll: Boolean(row.tookAll) });
 
-/** Ends claims on what nodes were granted. Every node does; each claim is ended once. */
-export class NodeClaims {
-  /** Lost to claims that this node has ended, since start. */
+/** Ends claims on what requests held. Every node does; each claim is ended once. */
+export class ClaimRounds {
+  /** Lost to claims that this process has ended, since start. */
   lost: NanoUsd = ZERO_USD;
   private readonly rounds: Rounds;
   /** Where the next round begins. */
@@ -299,7 +304,11 @@ export class NodeClaims {
     private readonly clock: Clock,
     log: Log,
   ) {
-    this.rounds = claimRounds(clock, log, () => this.round());
+    this.rounds = new Rounds(clock, 0, async () => {
+      // The next round tries again.
+      await this.round().catch((error) => log("claims", { error: String(error) }));
+      return ROUND_MS;
+    });
   }
 
   stop(): Promise<void> {
@@ -316,17 +325,6 @@ export class NodeClaims {
     }
   }
 }
-
-/** The same of one process that has all of the ledger. */
-export const soleClaims = (debits: Debits, clock: Clock, log: Log): Rounds =>
-  claimRounds(clock, log, () => debits.endClaims(clock.now()));
-
-const claimRounds = (clock: Clock, log: Log, round: () => Promise<void>): Rounds =>
-  new Rounds(clock, 0, async () => {
-    // The next round tries again.
-    await round().catch((error) => log("claims", { error: String(error) }));
-    return ROUND_MS;
-  });
 
 export const lostToClaims = (lost: NanoUsd): Figure => ({
   name: "gateway_claims_lost_usd",

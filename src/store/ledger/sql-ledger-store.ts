@@ -1,37 +1,99 @@
 import { ALL_BALANCES, balanceCounter, type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
 import type { CreditBooks } from "../../ledger/credit.ts";
-import type { EpochMs } from "../../units/clock.ts";
+import { type EpochMs, systemClock } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import { type Database, type SqlPart, sql, verbatim } from "../database/database.ts";
+import { URGENT } from "../database/postgres.ts";
+import type { EndStore } from "../journal/books.ts";
+import type { Unapplied } from "../journal/journal.ts";
 import { SqlCreditStore } from "./credits.ts";
+import { forgettingFiles, type ReachedFile, reachedFiles, reachedFrom, shipping } from "./ends.ts";
+import { folding } from "./fold.ts";
 import type { ReceiptFilter, ReceiptReader, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
 
-/** The books that several processes share: credits, what is spent, receipts, and the audit over all of it. */
-export abstract class SqlLedgerStore<Books extends Database = Database>
-  extends SqlCreditStore
+/**
+ * The books: credits, what is spent, receipts, and the audit over all of it. Ends of requests arrive from journals in batches;
+ * credits are written directly, and durably.
+ */
+export abstract class SqlLedgerStore<Db extends Database = Database>
+  extends SqlCreditStore<Db>
   implements ReceiptReader, CreditBooks
 {
-  constructor(protected readonly books: Books) {
-    super(books);
+  constructor(
+    db: Db,
+    onCredited?: (balance: BalanceId, amount: NanoUsd) => void,
+    private readonly now: () => EpochMs = systemClock.now,
+  ) {
+    super(db, onCredited);
   }
 
   abstract receipts(...page: Parameters<ReceiptReader["receipts"]>): Promise<StoredReceiptPage>;
-  /** Deletes some of the receipts from before then, and keeps their sums; returns how many. */
-  abstract fold(before: EpochMs): Promise<number>;
+  /** Whether everything that was booked survives a power cut; false while that cannot be had. */
+  abstract checkpoint(): Promise<boolean>;
+  /** A slice of the oldest ends, from before then. */
+  protected abstract oldest(columns: SqlPart, before: EpochMs): SqlPart;
+
+  /** Where the ends in a node's journal are booked; null for the journal of the only process. */
+  endsOf(node: string | null): EndStore {
+    return {
+      apply: (batch, epoch) => this.ship(node, epoch, batch),
+      reached: () => this.reached(node),
+      checkpoint: () => this.checkpoint(),
+      forgetReachedBefore: (file) => this.forgetReachedBefore(node, file),
+    };
+  }
+
+  /**
+   * Books a batch of a node's ends, and the place up to which its journal is now known, all or nothing: see `shipping`. An end
+   * that is booked already changes nothing, so shipping a journal again is safe. Throws EpochFenced.
+   */
+  async ship(node: string | null, epoch: number | null, batch: readonly Unapplied[]): Promise<void> {
+    const at = this.now();
+    if (batch.length > 0) await this.db.transact(() => shipping(this.db, { node, epoch, batch, at }), URGENT);
+  }
+
+  /**
+   * How far each file of a node's journal is booked, in bytes: what is below may be forgotten. In PostgreSQL, a commit that
+   * still waits for the replica becomes visible when it restarts, and a transaction that only reads it waits for nothing; one
+   * that locks it does.
+   */
+  async reached(node: string | null = null): Promise<Map<number, number>> {
+    return reachedFrom(await this.db.read<ReachedFile>`${reachedFiles(node)} ${this.db.forUpdate}`);
+  }
+
+  /** Forgets the offsets of files that are gone. */
+  async forgetReachedBefore(node: string | null, file: number): Promise<void> {
+    await this.db.commit([forgettingFiles(node, file)]);
+  }
+
+  /**
+   * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to. Returns how
+   * many; none, when there are no more, or others are at them. Running sums stay as they are, because they cover everything.
+   */
+  async fold(before: EpochMs): Promise<number> {
+    return this.db.transact(() => folding(this.db, (columns) => this.oldest(columns, before)));
+  }
 
   /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
-  async spent(id: CounterId): Promise<NanoUsd> {
-    const [row] = await this.books.read<{ spent: NanoUsd }>`SELECT spent FROM counters WHERE id = ${id}`;
-    return row?.spent ?? ZERO_USD;
+  spent(id: CounterId): NanoUsd | Promise<NanoUsd> {
+    return this.sums(id).then(({ spent }) => spent);
+  }
+
+  balance(id: BalanceId): Promise<BookedSums> {
+    return this.sums(balanceCounter(id));
+  }
+
+  private async sums(id: CounterId): Promise<BookedSums> {
+    return (await this.db.rows<BookedSums>(sumsOf(id)))[0] ?? NO_SUMS;
   }
 
   /** Granted to these nodes, and not shipped as spent, of each counter. */
   async granted(nodes: readonly string[], counters: readonly CounterId[]): Promise<number[]> {
     const all = counters.includes(ALL_BALANCES) ? sql`OR counter LIKE 'balance:%'` : sql``;
-    const rows = await this.books.rows<{ counter: CounterId; open: number }>(
+    const rows = await this.db.rows<{ counter: CounterId; open: number }>(
       sql`SELECT counter, CAST(sum(granted - shipped) AS BIGINT) AS open FROM grants
-        WHERE node IN ${this.books.among(nodes)} AND (counter IN ${this.books.among(counters)} ${all})
+        WHERE node IN ${this.db.among(nodes)} AND (counter IN ${this.db.among(counters)} ${all})
         GROUP BY counter`,
     );
     const open = new Map(rows.map((row) => [row.counter, row.open]));
@@ -39,14 +101,9 @@ export abstract class SqlLedgerStore<Books extends Database = Database>
     return counters.map((counter) => (counter === ALL_BALANCES ? ofBalances : (open.get(counter) ?? 0)));
   }
 
-  async balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }> {
-    const [row] = await this.books.read<{ credited: NanoUsd; spent: NanoUsd }>`
-      SELECT credited, spent FROM counters WHERE id = ${balanceCounter(id)}`;
-    return row ?? { credited: ZERO_USD, spent: ZERO_USD };
-  }
-
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
-    return (await this.books.rows<StoredReceipt>(receiptOf(id)))[0] ?? null;
+    const [row] = await this.db.read<StoredReceipt>`SELECT ${RECEIPT} FROM ends WHERE receipt = ${id}`;
+    return row ?? null;
   }
 
   /**
@@ -54,18 +111,25 @@ export abstract class SqlLedgerStore<Books extends Database = Database>
    * the accounts whose running sum is not what those say; none, when the books are right.
    */
   async audit(): Promise<StoreAudit> {
-    return auditFrom(await this.books.rows<AuditRow>(recomputing(this.books), AUDIT_MS));
+    return auditFrom(await this.db.rows<AuditRow>(recomputing(this.db), AUDIT_MS));
   }
 
   /** What this node has shipped of each counter in its present epoch. */
   async shipped(node: string): Promise<Map<CounterId, number>> {
-    const rows = await this.books.read<{ counter: CounterId; shipped: number }>`
+    const rows = await this.db.read<{ counter: CounterId; shipped: number }>`
       SELECT counter, shipped FROM grants WHERE node = ${node}`;
     return new Map(rows.map(({ counter, shipped }) => [counter, shipped]));
   }
 }
 
-export const receiptOf = (id: ReceiptId): SqlPart => sql`SELECT ${RECEIPT} FROM ends WHERE receipt = ${id}`;
+export interface BookedSums {
+  readonly credited: NanoUsd;
+  readonly spent: NanoUsd;
+}
+
+/** Of a counter. */
+export const sumsOf = (id: CounterId): SqlPart => sql`SELECT credited, spent FROM counters WHERE id = ${id}`;
+export const NO_SUMS: BookedSums = { credited: ZERO_USD, spent: ZERO_USD };
 
 export const RECEIPT = sql`receipt AS id, at, balance_id AS "balanceId", key_id AS "keyId", body`;
 
@@ -86,14 +150,14 @@ export function matching(
 export const MAX_SCANNED = 2_000;
 
 /** Amounts as text: sums may be above 2^53. */
-export interface AuditRow {
+interface AuditRow {
   readonly sum: "drift" | Exclude<keyof StoreAudit, "drifts">;
   readonly account: string;
   readonly amount: string;
 }
 
 /** In one statement, as everything is at one moment. */
-export function recomputing({ wordsOf }: Pick<Database, "wordsOf">): SqlPart {
+function recomputing({ wordsOf }: Pick<Database, "wordsOf">): SqlPart {
   const sums = ["credited", "spent", "reserved"];
   const differ = sums.map((sum) => `coalesce(lines.${sum}, 0) - coalesce(counters.${sum}, 0)`);
   return sql`WITH lines AS (
@@ -118,7 +182,7 @@ export function recomputing({ wordsOf }: Pick<Database, "wordsOf">): SqlPart {
     UNION ALL SELECT 'writeOffs', '', CAST(coalesce(sum(written_off), 0) AS TEXT) FROM totals`;
 }
 
-export function auditFrom(rows: readonly AuditRow[]): StoreAudit {
+function auditFrom(rows: readonly AuditRow[]): StoreAudit {
   const total = (name: AuditRow["sum"]) => BigInt(rows.find(({ sum }) => sum === name)!.amount);
   return {
     credits: total("credits"),

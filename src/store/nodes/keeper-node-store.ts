@@ -9,11 +9,9 @@ import { SqlKeyStore } from "../customers/key-store.ts";
 import { keeperSocketPath } from "../data-folder.ts";
 import type { CommitOptions, CommitStatement, Committed } from "../database/database.ts";
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
-import type { ShippedEnds } from "../journal/books.ts";
+import type { EndStore } from "../journal/books.ts";
 import { fileOffsets } from "../journal/journal.ts";
-import type { StoredReceiptPage } from "../ledger/receipts.ts";
-import { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
-import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { KeeperLink } from "./keeper-link.ts";
 import type { KeeperOperations } from "./keeper-operations.ts";
@@ -25,6 +23,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
   const db = new Database(folder.databasePath, { readonly: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
   const database = new KeeperDatabase(db, keeper);
+  const ledger = new KeeperLedgerStore(database, keeper);
   const statements = new BatchQueue((some: readonly Statement[]) => keeper.settle(some), setImmediate);
   return {
     registry: keeper,
@@ -33,14 +32,18 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
       retire: keeper.retire,
       inquiries: keeper.inquiries,
     },
-    ledger: new KeeperLedgerStore(db, database, keeper),
+    ledger,
     held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
     stores: sqlStores(database, clock),
     usagePath: folder.databasePath,
     keys: (acknowledged) => new SqlKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     openBooks: async (parts, node) =>
-      journalBooks(parts, shippedTo(keeper, journalFolder(parts.folder)), node, await keeper.lastEpoch(node)),
+      journalBooks(
+        parts,
+        ledger.shippedFrom(journalFolder(parts.folder), node),
+        await keeper.lastEpoch(node),
+      ),
     join: keeper.join,
     listen: ({ changed, recalled, held }) =>
       link.listen((announcement) => {
@@ -60,37 +63,35 @@ export interface NodeStoreParts extends Pick<BookkeepingParts, "clock"> {
   readonly folder: Pick<BookkeepingParts["folder"], "databasePath">;
 }
 
-/**
- * The keeper gets offsets in the journal of this folder and reads it itself, which costs the node less than sending what
- * is in it. What was damaged there since is still in the node's memory, and is sent.
- */
-export const shippedTo = (keeper: KeeperOperations, journal: string): ShippedEnds => ({
-  async ship(node, epoch, batch) {
-    const isRead = await keeper.shipFrom(journal, node, epoch, [...fileOffsets(batch)]);
-    if (!isRead) await keeper.ship(node, epoch, batch);
-  },
-  reached: async (node: string) => new Map(await keeper.reached(node)),
-  mayForget: keeper.checkpoint,
-  forgetReachedBefore: keeper.forgetReachedBefore,
-});
-
-export class KeeperLedgerStore extends SqlLedgerStore {
-  private readonly read: LedgerStore;
-
+/** The books of which a node reads everything itself, but its keeper writes what many lines do at once. */
+export class KeeperLedgerStore extends SqliteLedgerStore {
   constructor(
-    db: Database,
-    database: SqliteDatabase,
-    private readonly keeper: Pick<KeeperOperations, "fold">,
+    db: SqliteDatabase,
+    private readonly keeper: Pick<KeeperOperations, "fold" | "ship" | "shipFrom" | "checkpoint">,
   ) {
-    super(database);
-    this.read = new LedgerStore(db);
+    super(db);
   }
 
-  async receipts(...of: Parameters<LedgerStore["receipts"]>): Promise<StoredReceiptPage> {
-    return this.read.receipts(...of);
+  /**
+   * Where the ends of a node's journal in this folder are booked. The keeper gets offsets and reads the journal itself, which
+   * costs the node less than sending what is in it. What was damaged there since is still in the node's memory, and is sent.
+   */
+  shippedFrom(folder: string, node: string): EndStore {
+    const { keeper } = this;
+    return {
+      ...this.endsOf(node),
+      async apply(batch, epoch) {
+        const isRead = await keeper.shipFrom(folder, node, epoch, [...fileOffsets(batch)]);
+        if (!isRead) await keeper.ship(node, epoch, batch);
+      },
+    };
   }
 
-  fold(before: EpochMs): Promise<number> {
+  override checkpoint(): Promise<boolean> {
+    return this.keeper.checkpoint();
+  }
+
+  override fold(before: EpochMs): Promise<number> {
     return this.keeper.fold(before);
   }
 }

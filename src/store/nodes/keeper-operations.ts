@@ -1,6 +1,5 @@
 import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
 import type { WrittenStatement } from "../database/sqlite-database.ts";
-import type { ShippedEnds } from "../journal/books.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { NotedChange } from "./changes.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
@@ -13,8 +12,7 @@ import type { NodeAuthority, NodeRegistry } from "./node-store.ts";
 export interface KeeperOperations
   extends NodeRegistry,
     Pick<NodeAuthority, "retire" | "inquiries">,
-    Pick<SqlLedgerStore, "fold">,
-    Pick<ShippedEnds, "ship" | "forgetReachedBefore"> {
+    Pick<SqlLedgerStore, "fold" | "ship" | "checkpoint"> {
   lastEpoch(node: string): Promise<number | null>;
   join(node: string): Promise<{ epoch: number; seen: number }>;
   /** For one node; in the order in which they are answered. */
@@ -29,12 +27,8 @@ export interface KeeperOperations
     epoch: number | null,
     offsets: readonly (readonly [file: number, bytes: number])[],
   ): Promise<boolean>;
-  reached(node: string): Promise<readonly [file: number, bytes: number][]>;
   sendHeldQuestion: HeldExchange["sendQuestion"];
   sendHeldAnswer: HeldExchange["sendAnswer"];
-  /** Whether everything that was shipped survives a power cut, and no backup is being made of what was before. */
-  checkpoint(): Promise<boolean>;
-
   /** As `Database.commit`; with the change that nodes must notice, null for none. */
   commit(
     statements: readonly WrittenStatement[],

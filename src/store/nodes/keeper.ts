@@ -4,9 +4,10 @@ import { LogSync } from "../database/log-sync.ts";
 import { openDatabase } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { maintenanceOf } from "../database/sqlite-maintenance.ts";
+import type { EndStore } from "../journal/books.ts";
 import { endsIn } from "../journal/journal-part.ts";
 import { SqliteAuthority } from "../ledger/grants.ts";
-import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { SqliteLedgerStore } from "../ledger/sqlite-ledger-store.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "./keeper-operations.ts";
 import { SqliteRegistry } from "./sqlite-registry.ts";
 
@@ -22,9 +23,10 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
   const registry = new SqliteRegistry(db, clock, () => announce({ kind: "changed" }));
   const recalled = (asker: string, inquiry: Inquiry) => announce({ kind: "recalled", asker, inquiry });
   const authority = new SqliteAuthority(db, clock, () => registry.alive(), recalled);
-  const ledger = new LedgerStore(db);
-  const maintenance = maintenanceOf(db, path, clock, onFault);
   const database = new SqliteDatabase(db, durable);
+  const ledger = new SqliteLedgerStore(database);
+  const maintenance = maintenanceOf(db, path, clock, onFault);
+  const checkpoint = () => (maintenance ?? ledger).checkpoint();
   return {
     operations: {
       ...registryOperations(registry, durable),
@@ -43,9 +45,10 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
       retire: async (node, counters) => authority.retire(node, counters),
       inquiries: async (node) => authority.inquiries(node),
       commit: committing(database, registry, durable),
-      checkpoint: async () => (maintenance ?? ledger).checkpoint(),
-      fold: async (before) => (maintenance ?? ledger).fold(before),
+      checkpoint,
+      fold: (before) => (maintenance ?? ledger).fold(before),
     },
+    endsOf: (node) => ({ ...ledger.endsOf(node), checkpoint }),
     async stop() {
       await maintenance?.close();
       log.close();
@@ -56,6 +59,8 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
 
 export interface Keeper {
   readonly operations: KeeperOperations;
+  /** Where what nodes that are gone left in their journals is booked. */
+  endsOf(node: string): EndStore;
   stop(): Promise<void>;
 }
 
@@ -104,22 +109,17 @@ export const committing =
     return { rows, version: changes.length === 0 ? null : registry.note(changes) };
   };
 
-function shippingOperations(ledger: LedgerStore) {
+function shippingOperations(ledger: SqliteLedgerStore) {
   return {
     // Not synced: nodes keep what they have shipped until there was a checkpoint.
-    ship: async (node, epoch, batch) => ledger.ship(node, epoch, batch),
+    ship: (node, epoch, batch) => ledger.ship(node, epoch, batch),
     async shipFrom(folder, node, epoch, offsets) {
-      const reached = ledger.reached(node);
+      const reached = await ledger.reached(node);
       const ends = offsets.map(([file, to]) => endsIn(folder, { file, from: reached.get(file) ?? 0, to }));
       if (ends.some((part) => part === null)) return false;
-      ledger.ship(
-        node,
-        epoch,
-        ends.flatMap((part) => part ?? []),
-      );
+      const batch = ends.flatMap((part) => part ?? []);
+      await ledger.ship(node, epoch, batch);
       return true;
     },
-    reached: async (node) => [...ledger.reached(node)],
-    forgetReachedBefore: async (node, file) => ledger.forgetReachedBefore(file, node),
   } satisfies Partial<KeeperOperations>;
 }

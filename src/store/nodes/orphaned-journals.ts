@@ -1,24 +1,22 @@
 import type { RandomBytes } from "../../units/random.ts";
 import { type BookkeepingParts, journalOptions } from "../books/bookkeeping.ts";
-import { journalBooks, journalFolder } from "../books/bookkeeping-node.ts";
+import { journalBooks } from "../books/bookkeeping-node.ts";
 import { openWorkerFolder, workerFolderPath, workerNumbers } from "../data-folder.ts";
 import { openDatabase } from "../database/sqlite.ts";
-import { JournalBooks, onTheLoop } from "../journal/books.ts";
+import { SqliteDatabase } from "../database/sqlite-database.ts";
+import { JournalBooks } from "../journal/books.ts";
 import { folderDisk } from "../journal/disk.ts";
 import { journalFiles } from "../journal/journal.ts";
-import { LedgerStore } from "../ledger/sqlite-ledger-store.ts";
-import { openKeeper } from "./keeper.ts";
-import { shippedTo } from "./keeper-node-store.ts";
-import type { KeeperOperations } from "./keeper-operations.ts";
+import { SqliteLedgerStore } from "../ledger/sqlite-ledger-store.ts";
+import { type Keeper, openKeeper } from "./keeper.ts";
 
 /** Books what a life with one process left in the journal of the data folder, before workers begin theirs. */
 export async function bookJournalOfOne(parts: BookkeepingParts): Promise<void> {
   const { path, databasePath } = parts.folder;
   if (journalFiles(folderDisk(path)).length === 0) return;
   const db = openDatabase(databasePath);
-  const ends = new LedgerStore(db);
-  const store = onTheLoop(ends);
-  const books = await JournalBooks.open({ ...journalOptions(parts, path), store }, ends.reached());
+  const store = new SqliteLedgerStore(new SqliteDatabase(db)).endsOf(null);
+  const books = await JournalBooks.open({ ...journalOptions(parts, path), store });
   const { currentFile } = books.journal;
   if (await books.close()) {
     // Everything is booked: the next start need not read it again.
@@ -33,7 +31,7 @@ export async function bookJournalOfOne(parts: BookkeepingParts): Promise<void> {
 /** Books what workers left in their journals that are not started any more, as by a start with one process. */
 export async function bookJournalsOfWorkers(
   parts: BookkeepingParts & { readonly random: RandomBytes },
-  keeper: KeeperOperations,
+  { operations: keeper, endsOf }: Keeper,
   workers: number,
 ): Promise<void> {
   const open = new Set((await keeper.list()).flatMap(({ name, state }) => (state === "left" ? [] : [name])));
@@ -47,8 +45,7 @@ export async function bookJournalsOfWorkers(
     const name = folder.nodeName();
     if (open.has(name)) {
       const epoch = await keeper.lastEpoch(name);
-      const store = shippedTo(keeper, journalFolder(folder));
-      const books = await journalBooks({ ...parts, folder }, store, name, epoch);
+      const books = await journalBooks({ ...parts, folder }, endsOf(name), epoch);
       if ((await books.close()) && epoch !== null) await keeper.leave(name, epoch);
       parts.log("worker's journal booked", { worker: number });
     }
@@ -65,7 +62,7 @@ export async function bookAllWorkers(
   const onFault = (error: unknown) => log("books", { error: String(error) });
   const keeper = openKeeper({ database: folder.databasePath, clock, onFault, onLost, announce() {} });
   try {
-    await bookJournalsOfWorkers(parts, keeper.operations, 0);
+    await bookJournalsOfWorkers(parts, keeper, 0);
   } finally {
     await keeper.stop();
   }

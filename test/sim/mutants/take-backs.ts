@@ -83,13 +83,11 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
       "    counter.hold((debit.amount - debit.claimed) as NanoUsd);",
     ],
   }),
-  ...mutantsOf("src/ledger/debits.ts", {
-    "what a claim has lost is not credited in memory": [
-      "if (lost > 0) this.ledger.credited(",
-      "if (lost < 0) this.ledger.credited(",
-    ],
-  }),
   ...mutantsOf("src/store/ledger/credits.ts", {
+    "what a claim has lost is not credited in memory": [
+      "committed: () => this.onCredited(balanceId, decided.result!)",
+      "committed: () => {}",
+    ],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.
     "a payment does not hear what was lost": ["lost = lost + ${lost},", "lost = lost,"],
   }),
