@@ -3,7 +3,8 @@ import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochFenced } from "../../src/ledger/membership.ts";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
-import { PostgresAuthority } from "../../src/store/ledger/grants.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
+import { type NodeAuthority, postgresAuthority } from "../../src/store/ledger/grants.ts";
 import { PostgresRegistry } from "../../src/store/nodes/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -20,12 +21,12 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     await postgres.close();
   });
 
-  async function fresh(): Promise<PostgresAuthority> {
+  async function fresh(): Promise<NodeAuthority> {
     if (postgres !== undefined) await postgres.close();
     address = await cluster.database();
     postgres = new Postgres({ url: address, connections: 8, deadlineMs: 30_000 }, systemClock);
     await migratePostgres(postgres);
-    return new PostgresAuthority(postgres);
+    return postgresAuthority(new PostgresDatabase(postgres));
   }
 
   async function join(name: string): Promise<{ epoch: number }> {
@@ -62,7 +63,9 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     await Promise.all(names.map(join));
     const grants = await Promise.all(
       names.map((name) =>
-        new PostgresAuthority(postgres).settle(statement(name, { requested: 700, limit: 1_000 })),
+        postgresAuthority(new PostgresDatabase(postgres)).settle(
+          statement(name, { requested: 700, limit: 1_000 }),
+        ),
       ),
     );
     const all: number = grants.reduce((sum, { granted }) => sum + granted, 0);
@@ -147,14 +150,14 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
 
   describe("an inquiry after what others may have left over", () => {
     /** `n0` has all of the limit, and said that it uses it. */
-    async function allHeld(): Promise<PostgresAuthority> {
+    async function allHeld(): Promise<NodeAuthority> {
       const authority = await fresh();
       for (const name of ["n0", "n1"]) await join(name);
       await authority.settle(statement("n0", { requested: 1_000, limit: 1_000 }));
       await authority.settle(statement("n0", { number: 2, used: 1_000, requested: 1_000, limit: 1_000 }));
       return authority;
     }
-    const short = (authority: PostgresAuthority, number: number, inquiry: number) =>
+    const short = (authority: NodeAuthority, number: number, inquiry: number) =>
       authority.settle(statement("n1", { number, needed: 500, requested: 500, limit: 1_000, inquiry }));
 
     test("is over once they have answered it", async () => {

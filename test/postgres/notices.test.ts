@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
-import { PostgresAuthority } from "../../src/store/ledger/grants.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
+import { postgresAuthority } from "../../src/store/ledger/grants.ts";
 import { PostgresRegistry } from "../../src/store/nodes/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { json } from "../fakes/behaviours.ts";
@@ -65,7 +66,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
       const { epoch, seen } = await registry.join(name);
       await registry.renew(name, epoch, seen);
     }
-    const authority = new PostgresAuthority(postgres);
+    const authority = postgresAuthority(new PostgresDatabase(postgres));
     const body = {
       epoch: 1,
       number: 1,

@@ -132,7 +132,7 @@ export class DatabaseAuthority implements FleetAuthority {
     if (this.started.has(life)) return;
     this.started.add(life);
     this.sums.clear();
-    while ((this.registry.lastEpoch(name) ?? 0) < epoch) this.registry.join(name);
+    while (this.registry.join(name).epoch < epoch);
   }
 
   private newRegistry(): SqliteRegistry {

@@ -156,7 +156,7 @@ export class SoleBooks implements TakeBackBooks {
     private readonly random: Random,
   ) {
     const credited = (balance: BalanceId, amount: NanoUsd) => this.credited(balance, amount);
-    this.store = new SqliteLedgerStore(new SqliteDatabase(db), credited);
+    this.store = new SqliteLedgerStore(new SqliteDatabase(db), { onCredited: credited });
     this.begin();
   }
 

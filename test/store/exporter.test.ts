@@ -33,7 +33,7 @@ const START = epochMs(Date.UTC(2026, 10, 28));
 function fixture(storage: ExportStorage) {
   const clock = new ManualClock(START);
   const db = openDatabase(":memory:");
-  const books = new SqliteLedgerStore(new SqliteDatabase(db), undefined, () => clock.now());
+  const books = new SqliteLedgerStore(new SqliteDatabase(db), { now: () => clock.now() });
   const store = new SqlExportStore(new SqliteDatabase(db));
   const logged: string[] = [];
   let ends = 0;

@@ -17,6 +17,7 @@ test("a caller that waits for what has happened does not wait for what happens m
       books.journal.append(end(batches));
       await books.journal.flushed();
     },
+    lastEpoch: async () => 1,
     reached: async () => new Map(),
     checkpoint: async () => true,
     forgetReachedBefore: async () => {},
@@ -26,7 +27,6 @@ test("a caller that waits for what has happened does not wait for what happens m
     disk: new SimulatedDisk(),
     store,
     pace: NODE_PACE,
-    epoch: 1,
     clock: new ManualClock(),
     relaxed: false,
     journalFileBytes: 1_000_000,

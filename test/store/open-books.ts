@@ -5,6 +5,7 @@ import { SimulatedDisk } from "../sim/disk.ts";
 
 export const NO_STORE: EndStore = {
   apply: async () => {},
+  lastEpoch: async () => null,
   reached: async () => new Map(),
   forgetReachedBefore: async () => {},
   checkpoint: async () => true,

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Postgres } from "../../src/store/database/postgres.ts";
-import { PostgresAuthority } from "../../src/store/ledger/grants.ts";
+import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
+import { postgresAuthority } from "../../src/store/ledger/grants.ts";
 import { ZERO_USD } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 
@@ -33,7 +34,7 @@ test("what is stated again and again while PostgreSQL hangs is settled once, as 
     },
     log() {},
   };
-  const authority = new PostgresAuthority(postgres as unknown as Postgres);
+  const authority = postgresAuthority(new PostgresDatabase(postgres as unknown as Postgres));
   const answers: Promise<Grant>[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     for (let counter = 0; counter < COUNTERS; counter++)

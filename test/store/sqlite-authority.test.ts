@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import type { Grant, Statement } from "../../src/ledger/authority.ts";
+import { type Grant, LATE_MS, type Statement } from "../../src/ledger/authority.ts";
 import { balanceCounter, type CounterId } from "../../src/ledger/counter.ts";
 import type { Credit } from "../../src/ledger/credit.ts";
 import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
+import { sql } from "../../src/store/database/database.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import { SqliteAuthority } from "../../src/store/ledger/grants.ts";
+import { NodeAuthority, SqliteAuthority } from "../../src/store/ledger/grants.ts";
 import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -36,7 +37,11 @@ function keeper() {
     db,
     clock,
     registry,
-    authority,
+    node: new NodeAuthority(
+      new SqliteDatabase(db),
+      async (statements) => authority.settle(statements),
+      () => sql`${clock.now() - LATE_MS}`,
+    ),
     store,
     credit: (credit: Credit) => enterCredit(db, credit),
     calls,
@@ -240,8 +245,8 @@ test("credit that comes meanwhile covers a claim", async () => {
   expect(settle("n0", { counter, number: 2, used: 700, requested: 900 })).toMatchObject({ granted: 900 });
 });
 
-test("who runs short asks the others for what they do not use, and those that missed it find it", () => {
-  const { join, settle, calls, authority, clock } = keeper();
+test("who runs short asks the others for what they do not use, and those that missed it find it", async () => {
+  const { join, settle, calls, node, clock } = keeper();
   for (const name of ["n0", "n1"]) join(name);
   settle("n0", { requested: 1_000 });
   expect(settle("n1", { needed: 500, requested: 500, inquiry: 1 })).toMatchObject({
@@ -249,9 +254,9 @@ test("who runs short asks the others for what they do not use, and those that mi
     answered: 0,
   });
   expect(calls).toEqual([`n1 ${CAP} 1`]);
-  expect([authority.inquiries("n0"), authority.inquiries("n1")]).toMatchObject([[{ inquiry: 1 }], []]);
+  expect([await node.inquiries("n0"), await node.inquiries("n1")]).toMatchObject([[{ inquiry: 1 }], []]);
   settle("n0", { number: 2, used: 700, requested: 700, answeredInquiry: 1 });
-  expect(authority.inquiries("n0")).toEqual([]);
+  expect(await node.inquiries("n0")).toEqual([]);
   expect(settle("n1", { number: 2, needed: 500, requested: 500, inquiry: 1 })).toMatchObject({
     granted: 300,
     answered: 1,
@@ -311,13 +316,13 @@ test.each(["credited", "spent", "reserved"])(
 );
 
 test("counters of windows that are over are forgotten once all of them was shipped", async () => {
-  const { join, settle, store, authority, reserved } = keeper();
+  const { join, settle, store, node, reserved } = keeper();
   join("n0");
   settle("n0", { requested: 100 });
-  authority.retire("n0", [CAP]);
+  await node.retire("n0", [CAP]);
   expect(reserved()).toBe(100);
   await store.ship("n0", 1, [charged(100, 1)]);
-  authority.retire("n0", [CAP]);
+  await node.retire("n0", [CAP]);
   expect(await store.shipped("n0")).toEqual(new Map());
 });
 

@@ -17,8 +17,9 @@ import { Rounds } from "../../units/rounds.ts";
 import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
 import { type EndStore, JournalBooks, NODE_PACE } from "../journal/books.ts";
 import { ClaimRounds, lostToClaims } from "../ledger/credits.ts";
+import type { NodeAuthority } from "../ledger/grants.ts";
 import { FleetHolds } from "../nodes/fleet-holds.ts";
-import type { FollowingBooks, NodeAuthority, NodeStore } from "../nodes/node-store.ts";
+import type { FollowingBooks, NodeStore } from "../nodes/node-store.ts";
 import { bookedReads } from "./booked-reads.ts";
 import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
 
@@ -136,14 +137,10 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
 }
 
 /** The journal of a node that has a disk. */
-export async function journalBooks(
-  parts: BookkeepingParts,
-  store: EndStore,
-  epoch: number | null,
-): Promise<JournalBooks> {
+export async function journalBooks(parts: BookkeepingParts, store: EndStore): Promise<JournalBooks> {
   const path = journalFolder(parts.folder);
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  return JournalBooks.open({ ...journalOptions(parts, path), store, pace: NODE_PACE, epoch });
+  return JournalBooks.open({ ...journalOptions(parts, path), store, pace: NODE_PACE });
 }
 
 /** Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other. */

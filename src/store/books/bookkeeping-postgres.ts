@@ -7,7 +7,7 @@ import { SqlKeyStore } from "../customers/key-store.ts";
 import { connectionMistake, migratePostgres, Postgres } from "../database/postgres.ts";
 import { CHANGES, PostgresDatabase } from "../database/postgres-database.ts";
 import { DisklessBooks, PostgresHolds } from "../journal/diskless-books.ts";
-import { PostgresAuthority, RECALLS } from "../ledger/grants.ts";
+import { postgresAuthority, RECALLS } from "../ledger/grants.ts";
 import { PostgresLedgerStore } from "../ledger/postgres-ledger-store.ts";
 import {
   CONVERSATIONS,
@@ -56,7 +56,7 @@ function postgresNodeStore(
   const ledger = new PostgresLedgerStore(db);
   return {
     registry,
-    authority: new PostgresAuthority(postgres),
+    authority: postgresAuthority(db),
     ledger,
     stores: sqlStores(db, clock),
     usagePath: url,
@@ -65,7 +65,7 @@ function postgresNodeStore(
     openBooks: async (parts, node) =>
       journal === "postgres"
         ? disklessBooks(parts, new PostgresHolds(postgres), node)
-        : journalBooks(parts, ledger.endsOf(node), await registry.lastEpoch(node)),
+        : journalBooks(parts, ledger.endsOf(node)),
     join: (node) => registry.join(node, journal),
     held: postgresHeldExchange(db),
     notifyConversations: (node, routes) => notifyConversations(db, node, routes),

@@ -31,10 +31,10 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const db = openDatabase(folder.databasePath);
   const database = new SqliteDatabase(db);
   const credited = (balance: BalanceId, amount: NanoUsd) => ledger.credited(balance, amount);
-  const store = new SqliteLedgerStore(database, credited);
+  const store = new SqliteLedgerStore(database, { onCredited: credited });
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
-  const ends = new SqliteLedgerStore(new SqliteDatabase(booksDb));
   const thread = maintenanceOf(db, folder.databasePath, clock, onFault);
+  const ends = new SqliteLedgerStore(new SqliteDatabase(booksDb));
   let closing = false;
   // A thread is not started for the last one, which keeps nobody waiting.
   const checkpoint = async () => (closing && !thread?.isRunning ? ends : (thread ?? ends)).checkpoint();
@@ -100,6 +100,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     figures: () => [lostToClaims(claims.lost)],
     async close() {
       await claims.stop();
+      closing = true;
       closing = true;
       await books.close();
       await thread?.close();

@@ -40,7 +40,7 @@ export class JournalBooks {
   private closed = false;
   private readonly pace: Pace;
   /** That of the life before, while its journal is read. */
-  private epoch: number | null;
+  private epoch: number | null = null;
   /** Ends that were booked since start, and the batches they went in. */
   shipped = 0;
   batches = 0;
@@ -49,7 +49,6 @@ export class JournalBooks {
     private readonly options: BooksOptions,
     firstFile: number,
   ) {
-    this.epoch = options.epoch ?? null;
     this.pace = options.pace ?? LOOP_PACE;
     const { disk, clock, relaxed } = options;
     this.timers = new PeriodicTimers(clock, options.onFault);
@@ -72,6 +71,7 @@ export class JournalBooks {
   static async open(options: BooksOptions): Promise<JournalBooks> {
     const before = readBack(options.disk, await options.store.reached());
     const books = new JournalBooks(options, before.nextFile);
+    books.epoch = await options.store.lastEpoch();
     await books.recover(before);
     return books;
   }
@@ -230,8 +230,6 @@ export interface BooksOptions {
   readonly store: EndStore;
   /** That of the event loop, unless it says otherwise. */
   readonly pace?: Pace;
-  /** Which life of a node the ends in its journal are of; null for a node that nobody knows. */
-  readonly epoch?: number | null;
   readonly clock: Clock;
   readonly relaxed: boolean;
   readonly journalFileBytes: number;
@@ -319,6 +317,8 @@ function cutShort(
 /** Where the ends of a journal are booked: see `SqlLedgerStore`. */
 export interface EndStore {
   apply(batch: readonly Unapplied[], epoch: number | null): Promise<void>;
+  /** The life of a node that the journal is of; null for a node that nobody knows, and for the only process. */
+  lastEpoch(): Promise<number | null>;
   /** How far each of the journal's files is booked, in bytes. */
   reached(): Promise<ReadonlyMap<number, number>>;
   /** Whether the journal need not keep what was booked; false while the database might still lose that. */

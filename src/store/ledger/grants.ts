@@ -16,8 +16,8 @@ import { EpochFenced } from "../../ledger/membership.ts";
 import type { Clock } from "../../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
 import { type Database, type SqlPart, type Steps, sql, verbatim } from "../database/database.ts";
-import { type Postgres, URGENT } from "../database/postgres.ts";
-import { PostgresDatabase } from "../database/postgres-database.ts";
+import { URGENT } from "../database/postgres.ts";
+import type { PostgresDatabase } from "../database/postgres-database.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { BatchQueue } from "../nodes/batch-queue.ts";
 import { ANSWERED_INQUIRY, ROTATION_ID } from "../schema/column-names.ts";
@@ -86,16 +86,6 @@ interface DecidedGrants {
   /** Counters that the node runs short of, and the others have something of. */
   readonly recalled: readonly Inquiry[];
 }
-
-/** Forgets grants of counters whose window is over, if everything was shipped. */
-const retiring = (db: Database, node: string, counters: readonly CounterId[]): SqlPart =>
-  sql`DELETE FROM grants WHERE node = ${node} AND granted = shipped AND counter IN ${db.among(counters)}`;
-
-/** The inquiries since then after what this node was granted, which it has not answered. */
-const openInquiries = (node: string, since: SqlPart): SqlPart => sql`
-  SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON grants.counter = counters.id
-  WHERE inquired_at > ${since} AND node = ${node} AND granted > shipped AND coalesce(${ANSWERED}, 0) < inquiries
-  LIMIT ${MAX_LATE}`;
 
 /** Releases what the node was granted. */
 export const freeing = ({ forUpdate }: Pick<Database, "forUpdate">, node: string): readonly SqlPart[] => [
@@ -318,39 +308,57 @@ function namedRun(subject: string) {
   return { subject, balance_id: balance, name, started_at: Number(startedAt) };
 }
 
-/** The Authority on PostgreSQL. Statements that come together are settled in one transaction. */
-export class PostgresAuthority implements Authority {
-  private readonly db: PostgresDatabase;
+/** The Authority as a node knows it. Statements that come together are settled in one go. */
+export class NodeAuthority implements Authority {
   private readonly queue: BatchQueue<Statement, Grant>;
 
-  constructor(postgres: Postgres, defer: (run: () => void) => void = setImmediate) {
-    this.db = new PostgresDatabase(postgres);
-    this.queue = new BatchQueue((statements) => this.settleAll(statements), defer);
+  constructor(
+    private readonly db: Database,
+    settleAll: (statements: readonly Statement[]) => Promise<readonly Grant[]>,
+    /** The time since which inquiries are of late, as the database has it. */
+    private readonly late: () => SqlPart,
+    defer: (run: () => void) => void = setImmediate,
+  ) {
+    this.queue = new BatchQueue(settleAll, defer);
   }
 
   settle(statement: Statement): Promise<Grant> {
     return this.queue.request(statement);
   }
 
+  /** Forgets grants of counters whose window is over, if everything was shipped. */
   async retire(node: string, counters: readonly CounterId[]): Promise<void> {
-    if (counters.length > 0) await this.db.commit([retiring(this.db, node, counters)]);
+    if (counters.length === 0) return;
+    await this.db.commit([
+      sql`DELETE FROM grants
+        WHERE node = ${node} AND granted = shipped AND counter IN ${this.db.among(counters)}`,
+    ]);
   }
 
-  /** Notifications arrive sooner, where the database sends them and nothing happened to the connection. */
+  /**
+   * The inquiries of late after what this node was granted, which it has not answered. Announcements arrive sooner, where
+   * they are sent and nothing happened to the connection.
+   */
   inquiries(node: string): Promise<Inquiry[]> {
-    return this.db.rows<Inquiry>(openInquiries(node, LATE));
+    return this.db.read<Inquiry>`
+      SELECT counter, inquiries AS inquiry FROM counters JOIN grants ON grants.counter = counters.id
+      WHERE inquired_at > ${this.late()} AND node = ${node} AND granted > shipped
+        AND coalesce(${ANSWERED}, 0) < inquiries
+      LIMIT ${MAX_LATE}`;
   }
+}
 
-  private settleAll(statements: readonly Statement[]): Promise<readonly Grant[]> {
-    const { db } = this;
-    return db.transact(function* () {
-      const time = { now: sql`clock_timestamp()`, isAlive: IS_ALIVE };
+/** The Authority on PostgreSQL. */
+export function postgresAuthority(db: PostgresDatabase): NodeAuthority {
+  const time = { now: sql`clock_timestamp()`, isAlive: IS_ALIVE };
+  const settleAll = (statements: readonly Statement[]) =>
+    db.transact(function* () {
       const { grants, recalled } = yield* settling(db, time, statements);
       const words = recalled.map(({ counter, inquiry }) => `${statements[0]!.ledger} ${counter} ${inquiry}`);
       yield db.notifying(RECALLS, words);
       return grants;
     }, URGENT);
-  }
+  return new NodeAuthority(db, settleAll, () => LATE);
 }
 
 /** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
@@ -381,13 +389,5 @@ export class SqliteAuthority {
     const { grants, recalled } = db.transact(() => settling(db, time, statements));
     for (const { counter, inquiry } of recalled) this.recall(statements[0]!.ledger, { counter, inquiry });
     return grants;
-  }
-
-  retire(node: string, counters: readonly CounterId[]): void {
-    this.db.answer(retiring(this.db, node, counters));
-  }
-
-  inquiries(node: string): Inquiry[] {
-    return this.db.answer<Inquiry>(openInquiries(node, sql`${this.clock.now() - LATE_MS}`));
   }
 }

@@ -9,7 +9,7 @@ import { MAX_SCANNED, matching, RECEIPT, SqlLedgerStore } from "./sql-ledger-sto
 /** The books in PostgreSQL. */
 export class PostgresLedgerStore extends SqlLedgerStore<PostgresDatabase> {
   /** Every commit is durable. */
-  async checkpoint(): Promise<boolean> {
+  protected async checkpointNow(): Promise<boolean> {
     return true;
   }
 

@@ -22,22 +22,26 @@ export abstract class SqlLedgerStore<Db extends Database = Database>
 {
   constructor(
     db: Db,
-    onCredited?: (balance: BalanceId, amount: NanoUsd) => void,
-    private readonly now: () => EpochMs = systemClock.now,
+    private readonly parts: LedgerStoreParts = {},
   ) {
-    super(db, onCredited);
+    super(db, parts.onCredited);
   }
 
   abstract receipts(...page: Parameters<ReceiptReader["receipts"]>): Promise<StoredReceiptPage>;
-  /** Whether everything that was booked survives a power cut; false while that cannot be had. */
-  abstract checkpoint(): Promise<boolean>;
+  protected abstract checkpointNow(): Promise<boolean>;
   /** A slice of the oldest ends, from before then. */
   protected abstract oldest(columns: SqlPart, before: EpochMs): SqlPart;
+
+  /** Whether everything that was booked survives a power cut; false while that cannot be had. */
+  async checkpoint(): Promise<boolean> {
+    return this.parts.slowWork ? this.parts.slowWork.checkpoint() : this.checkpointNow();
+  }
 
   /** Where the ends in a node's journal are booked; null for the journal of the only process. */
   endsOf(node: string | null): EndStore {
     return {
       apply: (batch, epoch) => this.ship(node, epoch, batch),
+      lastEpoch: async () => (node === null ? null : this.lastEpoch(node)),
       reached: () => this.reached(node),
       checkpoint: () => this.checkpoint(),
       forgetReachedBefore: (file) => this.forgetReachedBefore(node, file),
@@ -49,8 +53,14 @@ export abstract class SqlLedgerStore<Db extends Database = Database>
    * that is booked already changes nothing, so shipping a journal again is safe. Throws EpochFenced.
    */
   async ship(node: string | null, epoch: number | null, batch: readonly Unapplied[]): Promise<void> {
-    const at = this.now();
+    const at = (this.parts.now ?? systemClock.now)();
     if (batch.length > 0) await this.db.transact(() => shipping(this.db, { node, epoch, batch, at }), URGENT);
+  }
+
+  /** The node's latest epoch, to which its journal belongs; null for an unknown node. */
+  async lastEpoch(node: string): Promise<number | null> {
+    const [row] = await this.db.read<{ epoch: number }>`SELECT epoch FROM nodes WHERE name = ${node}`;
+    return row?.epoch ?? null;
   }
 
   /**
@@ -72,6 +82,8 @@ export abstract class SqlLedgerStore<Db extends Database = Database>
    * many; none, when there are no more, or others are at them. Running sums stay as they are, because they cover everything.
    */
   async fold(before: EpochMs): Promise<number> {
+    const { slowWork } = this.parts;
+    if (slowWork) return slowWork.fold(before);
     return this.db.transact(() => folding(this.db, (columns) => this.oldest(columns, before)));
   }
 
@@ -120,6 +132,13 @@ export abstract class SqlLedgerStore<Db extends Database = Database>
       SELECT counter, shipped FROM grants WHERE node = ${node}`;
     return new Map(rows.map(({ counter, shipped }) => [counter, shipped]));
   }
+}
+
+interface LedgerStoreParts {
+  readonly onCredited?: (balance: BalanceId, amount: NanoUsd) => void;
+  readonly now?: () => EpochMs;
+  /** A thread, or another process, for what takes long; null for none. */
+  readonly slowWork?: Pick<SqlLedgerStore, "checkpoint" | "fold"> | null;
 }
 
 export interface BookedSums {

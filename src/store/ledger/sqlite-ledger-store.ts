@@ -24,7 +24,7 @@ export class SqliteLedgerStore extends SqlLedgerStore<SqliteDatabase> implements
    * Makes everything committed so far durable in the database itself. False when another reader, such as a
    * backup, prevents that; then not even the log need have been synced. Writers do not wait for it.
    */
-  async checkpoint(): Promise<boolean> {
+  protected async checkpointNow(): Promise<boolean> {
     const [row] = this.db.answer<{ busy: number; log: number; checkpointed: number }>(
       sql`PRAGMA wal_checkpoint(PASSIVE)`,
     );

@@ -1,18 +1,17 @@
 import { type Database as Connection, Database } from "bun:sqlite";
 import { dirname } from "node:path";
-import type { Statement } from "../../ledger/authority.ts";
-import type { EpochMs } from "../../units/clock.ts";
+import { LATE_MS } from "../../ledger/authority.ts";
 import { type Bookkeeping, type BookkeepingParts, sqlStores } from "../books/bookkeeping.ts";
 import { journalBooks, journalFolder, openNodeBooks } from "../books/bookkeeping-node.ts";
 import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { keeperSocketPath } from "../data-folder.ts";
-import type { CommitOptions, CommitStatement, Committed } from "../database/database.ts";
+import { type CommitOptions, type CommitStatement, type Committed, sql } from "../database/database.ts";
 import { SqliteDatabase, writtenFor } from "../database/sqlite-database.ts";
 import type { EndStore } from "../journal/books.ts";
 import { fileOffsets } from "../journal/journal.ts";
+import { NodeAuthority } from "../ledger/grants.ts";
 import { SqliteLedgerStore } from "../ledger/sqlite-ledger-store.ts";
-import { BatchQueue } from "./batch-queue.ts";
 import { KeeperLink } from "./keeper-link.ts";
 import type { KeeperOperations } from "./keeper-operations.ts";
 import type { NodeStore } from "./node-store.ts";
@@ -24,26 +23,16 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
   db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
   const database = new KeeperDatabase(db, keeper);
   const ledger = new KeeperLedgerStore(database, keeper);
-  const statements = new BatchQueue((some: readonly Statement[]) => keeper.settle(some), setImmediate);
   return {
     registry: keeper,
-    authority: {
-      settle: (statement) => statements.request(statement),
-      retire: keeper.retire,
-      inquiries: keeper.inquiries,
-    },
+    authority: new NodeAuthority(database, keeper.settle, () => sql`${clock.now() - LATE_MS}`),
     ledger,
     held: { sendQuestion: keeper.sendHeldQuestion, sendAnswer: keeper.sendHeldAnswer },
     stores: sqlStores(database, clock),
     usagePath: folder.databasePath,
     keys: (acknowledged) => new SqlKeyStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
-    openBooks: async (parts, node) =>
-      journalBooks(
-        parts,
-        ledger.shippedFrom(journalFolder(parts.folder), node),
-        await keeper.lastEpoch(node),
-      ),
+    openBooks: (parts, node) => journalBooks(parts, ledger.shippedFrom(journalFolder(parts.folder), node)),
     join: keeper.join,
     listen: ({ changed, recalled, held }) =>
       link.listen((announcement) => {
@@ -69,7 +58,7 @@ export class KeeperLedgerStore extends SqliteLedgerStore {
     db: SqliteDatabase,
     private readonly keeper: Pick<KeeperOperations, "fold" | "ship" | "shipFrom" | "checkpoint">,
   ) {
-    super(db);
+    super(db, { slowWork: keeper });
   }
 
   /**
@@ -85,14 +74,6 @@ export class KeeperLedgerStore extends SqliteLedgerStore {
         if (!isRead) await keeper.ship(node, epoch, batch);
       },
     };
-  }
-
-  override checkpoint(): Promise<boolean> {
-    return this.keeper.checkpoint();
-  }
-
-  override fold(before: EpochMs): Promise<number> {
-    return this.keeper.fold(before);
   }
 }
 

@@ -3,17 +3,13 @@ import type { WrittenStatement } from "../database/sqlite-database.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { NotedChange } from "./changes.ts";
 import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
-import type { NodeAuthority, NodeRegistry } from "./node-store.ts";
+import type { NodeRegistry } from "./node-store.ts";
 
 /**
  * What a keeper does for nodes: everything that writes the database, and what only it knows. Durable when it
  * resolves. All that goes in and out is JSON. Nodes read the database themselves.
  */
-export interface KeeperOperations
-  extends NodeRegistry,
-    Pick<NodeAuthority, "retire" | "inquiries">,
-    Pick<SqlLedgerStore, "fold" | "ship" | "checkpoint"> {
-  lastEpoch(node: string): Promise<number | null>;
+export interface KeeperOperations extends NodeRegistry, Pick<SqlLedgerStore, "fold" | "ship" | "checkpoint"> {
   join(node: string): Promise<{ epoch: number; seen: number }>;
   /** For one node; in the order in which they are answered. */
   settle(statements: readonly Statement[]): Promise<readonly Grant[]>;
@@ -60,7 +56,7 @@ export interface KeeperHello {
  * What a keeper and a node say to each other: JSON, behind its length in four bytes. Both are of one build, but
  * a build may be replaced while an older process still runs; so the keeper begins by naming its version.
  */
-export const KEEPER_PROTOCOL = 9;
+export const KEEPER_PROTOCOL = 10;
 
 export function frameOf(message: unknown): Buffer {
   const body = Buffer.from(JSON.stringify(message));

@@ -4,7 +4,6 @@ import { LogSync } from "../database/log-sync.ts";
 import { openDatabase } from "../database/sqlite.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { maintenanceOf } from "../database/sqlite-maintenance.ts";
-import type { EndStore } from "../journal/books.ts";
 import { endsIn } from "../journal/journal-part.ts";
 import { SqliteAuthority } from "../ledger/grants.ts";
 import { SqliteLedgerStore } from "../ledger/sqlite-ledger-store.ts";
@@ -24,9 +23,8 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
   const recalled = (asker: string, inquiry: Inquiry) => announce({ kind: "recalled", asker, inquiry });
   const authority = new SqliteAuthority(db, clock, () => registry.alive(), recalled);
   const database = new SqliteDatabase(db, durable);
-  const ledger = new SqliteLedgerStore(database);
   const maintenance = maintenanceOf(db, path, clock, onFault);
-  const checkpoint = () => (maintenance ?? ledger).checkpoint();
+  const ledger = new SqliteLedgerStore(database, { slowWork: maintenance });
   return {
     operations: {
       ...registryOperations(registry, durable),
@@ -42,13 +40,11 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
         return registry.others(question.asker);
       },
       sendHeldAnswer: async (message) => announce({ kind: "held", message }),
-      retire: async (node, counters) => authority.retire(node, counters),
-      inquiries: async (node) => authority.inquiries(node),
       commit: committing(database, registry, durable),
-      checkpoint,
-      fold: (before) => (maintenance ?? ledger).fold(before),
+      checkpoint: () => ledger.checkpoint(),
+      fold: (before) => ledger.fold(before),
     },
-    endsOf: (node) => ({ ...ledger.endsOf(node), checkpoint }),
+    ledger,
     async stop() {
       await maintenance?.close();
       log.close();
@@ -59,8 +55,7 @@ export function openKeeper({ database: path, clock, onFault, onLost, announce }:
 
 export interface Keeper {
   readonly operations: KeeperOperations;
-  /** Where what nodes that are gone left in their journals is booked. */
-  endsOf(node: string): EndStore;
+  readonly ledger: SqliteLedgerStore;
   stop(): Promise<void>;
 }
 
@@ -77,7 +72,6 @@ export interface KeeperParts {
 
 function registryOperations(registry: SqliteRegistry, durable: () => Promise<void>) {
   return {
-    lastEpoch: async (node) => registry.lastEpoch(node),
     async join(node) {
       const life = registry.join(node);
       await durable();

@@ -1,12 +1,13 @@
 import type { AccountStore } from "../../customers/accounts/account-store.ts";
 import type { KeyStore } from "../../customers/keys/key-store.ts";
-import type { Authority, Inquiry } from "../../ledger/authority.ts";
+import type { Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
 import type { Registry } from "../../ledger/membership.ts";
 import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { BookkeepingParts, RequestJournal, SqlStores } from "../books/bookkeeping.ts";
+import type { NodeAuthority } from "../ledger/grants.ts";
 import type { UnbookedReceipts } from "../ledger/receipts.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { NodeOperations } from "./fleet.ts";
@@ -45,14 +46,6 @@ export interface NodeRegistry extends Registry, NodeOperations {
    * by it.
    */
   recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number>;
-}
-
-/** An Authority that is somewhere else, as the nodes know it. */
-export interface NodeAuthority extends Authority {
-  /** Forgets grants of counters whose window is over, if everything was shipped. */
-  retire(node: string, counters: readonly CounterId[]): Promise<void>;
-  /** The inquiries of late after what this node was granted, which it has not answered. */
-  inquiries(node: string): Promise<readonly Inquiry[]>;
 }
 
 interface Announcements {

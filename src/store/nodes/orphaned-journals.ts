@@ -31,7 +31,7 @@ export async function bookJournalOfOne(parts: BookkeepingParts): Promise<void> {
 /** Books what workers left in their journals that are not started any more, as by a start with one process. */
 export async function bookJournalsOfWorkers(
   parts: BookkeepingParts & { readonly random: RandomBytes },
-  { operations: keeper, endsOf }: Keeper,
+  { operations: keeper, ledger }: Keeper,
   workers: number,
 ): Promise<void> {
   const open = new Set((await keeper.list()).flatMap(({ name, state }) => (state === "left" ? [] : [name])));
@@ -44,8 +44,8 @@ export async function bookJournalsOfWorkers(
     );
     const name = folder.nodeName();
     if (open.has(name)) {
-      const epoch = await keeper.lastEpoch(name);
-      const books = await journalBooks({ ...parts, folder }, endsOf(name), epoch);
+      const epoch = await ledger.lastEpoch(name);
+      const books = await journalBooks({ ...parts, folder }, ledger.endsOf(name));
       if ((await books.close()) && epoch !== null) await keeper.leave(name, epoch);
       parts.log("worker's journal booked", { worker: number });
     }

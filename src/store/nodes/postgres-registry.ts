@@ -1,26 +1,25 @@
-import type { TransactionSQL } from "bun";
 import type { CounterId } from "../../ledger/counter.ts";
-import { EpochFenced, LEASE_MS, type MembershipChange, type Registry } from "../../ledger/membership.ts";
+import { EpochFenced, LEASE_MS, type MembershipChange } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { Rounds } from "../../units/rounds.ts";
-import type { SecretHash } from "../../units/secret-hash.ts";
-import { sql as statement } from "../database/database.ts";
+import { type SqlPart, type Steps, sql, verbatim } from "../database/database.ts";
 import { type Postgres, URGENT } from "../database/postgres.ts";
-import { PostgresDatabase, performAll } from "../database/postgres-database.ts";
+import { PostgresDatabase } from "../database/postgres-database.ts";
 import { PostgresHolds } from "../journal/diskless-books.ts";
 import { freeing } from "../ledger/grants.ts";
 import type { NodeReport } from "./fleet.ts";
+import type { NodeRegistry } from "./node-store.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
-export class PostgresRegistry implements Registry {
+export class PostgresRegistry implements NodeRegistry {
   private readonly db: PostgresDatabase;
   private readonly holds: PostgresHolds;
 
   constructor(
-    private readonly postgres: Postgres,
+    postgres: Postgres,
     /** Writes the end of a stream whose node died. */
     private readonly recovered: (orphan: OrphanHold) => TerminalRecord,
   ) {
@@ -33,75 +32,72 @@ export class PostgresRegistry implements Registry {
    * spent must have been shipped. A node with its journal in PostgreSQL has a single epoch; its next start
    * has another name.
    */
-  async join(name: string, journal: "disk" | "postgres" = "disk"): Promise<{ epoch: number; seen: number }> {
-    return this.postgres.transaction(async (sql) => {
-      const last = await lockEpoch(sql, name);
-      await performAll(sql, freeing(LOCKS, name));
-      await sql`DELETE FROM changes WHERE at < clock_timestamp() - interval '7 days'`;
-      await sql`DELETE FROM nodes
-        WHERE NOT has_journal AND NOT open AND lease_until < clock_timestamp() - interval '1 day'`;
-      const [latest] = await sql<{ version: bigint }[]>`SELECT version FROM latest_change WHERE one = 1`;
-      const life = { epoch: last + 1, seen: Number(latest!.version) };
-      await sql`UPDATE nodes SET epoch = ${life.epoch}, open = TRUE, seen = ${life.seen},
-          has_journal = ${journal === "disk"} WHERE name = ${name}`;
-      return life;
+  join(name: string, journal: "disk" | "postgres" = "disk"): Promise<{ epoch: number; seen: number }> {
+    const { db } = this;
+    return db.transact(function* () {
+      yield [
+        sql`INSERT INTO nodes (name, epoch, open, lease_until, seen)
+          VALUES (${name}, 0, FALSE, clock_timestamp(), 0) ON CONFLICT (name) DO NOTHING`,
+        // Against everybody who settles or ships for it.
+        sql`SELECT epoch FROM nodes WHERE name = ${name} FOR UPDATE`,
+        ...freeing(db, name),
+        sql`DELETE FROM changes WHERE at < clock_timestamp() - interval '7 days'`,
+        sql`DELETE FROM nodes
+          WHERE NOT has_journal AND NOT open AND lease_until < clock_timestamp() - interval '1 day'`,
+      ];
+      const [lives] = yield [
+        sql`UPDATE nodes SET epoch = epoch + 1, open = TRUE, has_journal = (${journal}::text = 'disk'),
+            seen = (SELECT version FROM latest_change WHERE one = 1)
+          WHERE name = ${name} RETURNING epoch, seen`,
+      ];
+      const [life] = lives as readonly { readonly epoch: number; readonly seen: number }[];
+      return life!;
     });
   }
 
-  /** The node's latest epoch, to which its journal belongs; null for an unknown node. */
-  async lastEpoch(name: string): Promise<number | null> {
-    const [row] = await this.postgres.query<{ epoch: number }>(
-      (sql) => sql`SELECT epoch FROM nodes WHERE name = ${name}`,
-    );
-    return row?.epoch ?? null;
-  }
-
-  async renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]> {
-    return this.postgres.transaction(async (sql) => {
+  renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]> {
+    const { db } = this;
+    return db.transact(function* () {
       // A change holds this row until it is committed. So either it comes first and is found here, or it
       // comes later, and the node that answers it finds the renewed lease.
-      const [latest] = await sql<{ version: bigint }[]>`
-        SELECT version FROM latest_change WHERE one = 1 FOR SHARE`;
-      if (Number(latest!.version) > seen) {
-        const rows = await sql<ChangeRow[]>`SELECT version, key_hash, balance_id, counters FROM changes
-          WHERE version > ${seen} ORDER BY version LIMIT ${MAX_CHANGES}`;
-        if (rows.length > 0) return rows.map(changeOf);
+      const [latest] = yield [sql`SELECT version FROM latest_change WHERE one = 1 FOR SHARE`];
+      const [{ version }] = latest as readonly [{ readonly version: number }];
+      if (version > seen) {
+        const [rows] = yield [
+          sql`SELECT version, key_hash AS key, balance_id AS balance, counters FROM changes
+            WHERE version > ${seen} ORDER BY version LIMIT ${MAX_CHANGES}`,
+        ];
+        if (rows!.length > 0) return (rows as readonly ChangeRow[]).map(changeOf);
       }
-      const kept = await sql`UPDATE nodes SET seen = ${Number(latest!.version)},
-          lease_until = clock_timestamp() + ${`${LEASE_MS} milliseconds`}::interval
-        WHERE name = ${name} AND epoch = ${epoch} AND open RETURNING name`;
-      if (kept.length === 0) throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
+      const [kept] = yield [
+        sql`UPDATE nodes SET seen = ${version},
+            lease_until = clock_timestamp() + interval '${milliseconds(LEASE_MS)}'
+          WHERE name = ${name} AND epoch = ${epoch} AND open RETURNING name`,
+      ];
+      if (kept!.length === 0) throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
       return [];
     }, URGENT);
   }
 
   async unseen(version: number): Promise<boolean> {
-    const late = await this.postgres.query<{ name: string }>(
-      (sql) => sql`SELECT name FROM nodes
-        WHERE open AND seen < ${version} AND lease_until > clock_timestamp() LIMIT 1`,
-    );
+    const late = await this.db.read`SELECT name FROM nodes
+      WHERE open AND seen < ${version} AND lease_until > clock_timestamp() LIMIT 1`;
     return late.length > 0;
   }
 
-  /**
-   * Has every node give back what it does not use of these counters. Returns the change that they
-   * acknowledge by it.
-   */
-  async recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number> {
+  recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number> {
     const { db } = this;
     return db.transact(() => db.noting([{ balance, key: null, counters }]));
   }
 
   /** Newest lease first. */
   async list(): Promise<NodeReport[]> {
-    const rows = await this.postgres.query<Omit<NodeReport, "state"> & Flags>(
-      (sql) => sql`
-        SELECT name, epoch, open, lease_until > clock_timestamp() AS alive,
-          floor(extract(epoch FROM lease_until) * 1000)::bigint AS "leaseUntil",
-          coalesce((SELECT sum(granted - shipped) FROM grants
-            WHERE node = nodes.name AND counter LIKE 'balance:%'), 0)::bigint AS reserved
-        FROM nodes ORDER BY lease_until DESC LIMIT ${MAX_NODES}`,
-    );
+    const rows = await this.db.read<Omit<NodeReport, "state"> & Pick<NodeRow, "open" | "alive">>`
+      SELECT name, epoch, open, lease_until > clock_timestamp() AS alive,
+        floor(extract(epoch FROM lease_until) * 1000)::bigint AS "leaseUntil",
+        coalesce((SELECT sum(granted - shipped) FROM grants
+          WHERE node = nodes.name AND counter LIKE 'balance:%'), 0)::bigint AS reserved
+      FROM nodes ORDER BY lease_until DESC LIMIT ${MAX_NODES}`;
     return rows.map(({ open, alive, ...node }) => ({
       ...node,
       state: !open ? "left" : alive ? "alive" : "silent",
@@ -113,36 +109,30 @@ export class PostgresRegistry implements Registry {
    * first ends the streams that it left open.
    */
   async close(name: string): Promise<"closed" | "alive" | "unknown"> {
-    const found = await this.postgres.transaction(async (sql) => {
-      const [row] = await sql<(Flags & { has_journal: boolean })[]>`
-        SELECT open, has_journal, lease_until > clock_timestamp() AS alive FROM nodes WHERE name = ${name} FOR UPDATE`;
-      if (row === undefined) return "unknown";
-      if (row.alive) return "alive";
-      if (row.open && !row.has_journal) return fence(sql, name);
-      await free(sql, name);
-      return "closed";
+    const { db } = this;
+    const found = await db.transact(function* () {
+      const node = yield* locked(name);
+      if (node === undefined) return "unknown";
+      if (node.alive) return "alive";
+      return yield* ending(db, name, node.open && !node.hasJournal);
     });
     return found === "fenced" ? this.endOrphanedStreams(name) : found;
   }
 
   /** Nodes without a journal that have been gone long enough to be closed. */
   async gone(): Promise<string[]> {
-    const rows = await this.postgres.query<{ name: string }>(
-      (sql) => sql`SELECT name FROM nodes WHERE open AND NOT has_journal
-        AND lease_until < clock_timestamp() - ${`${GONE_MS} milliseconds`}::interval LIMIT ${MAX_GONE}`,
-    );
+    const rows = await this.db.read<{ name: string }>`SELECT name FROM nodes WHERE open AND NOT has_journal
+      AND lease_until < clock_timestamp() - interval '${milliseconds(GONE_MS)}' LIMIT ${MAX_GONE}`;
     return rows.map(({ name }) => name);
   }
 
   async leave(name: string, epoch: number): Promise<void> {
-    const found = await this.postgres.transaction(async (sql) => {
-      const [row] = await sql<{ epoch: bigint; has_journal: boolean }[]>`
-        SELECT epoch, has_journal FROM nodes WHERE name = ${name} FOR UPDATE`;
-      if (Number(row?.epoch) !== epoch) return "closed";
-      await sql`UPDATE nodes SET lease_until = clock_timestamp() WHERE name = ${name}`;
-      if (!row!.has_journal) return fence(sql, name);
-      await free(sql, name);
-      return "closed";
+    const { db } = this;
+    const found = await db.transact(function* () {
+      const node = yield* locked(name);
+      if (node?.epoch !== epoch) return "closed";
+      yield [sql`UPDATE nodes SET lease_until = clock_timestamp() WHERE name = ${name}`];
+      return yield* ending(db, name, !node.hasJournal);
     });
     if (found === "fenced") await this.endOrphanedStreams(name);
   }
@@ -152,59 +142,59 @@ export class PostgresRegistry implements Registry {
    * died.
    */
   private async endOrphanedStreams(name: string): Promise<"closed"> {
+    const { db } = this;
     while (await this.holds.endSome(name, this.recovered));
-    await this.postgres.transaction(async (sql) => {
-      await sql`SELECT name FROM nodes WHERE name = ${name} FOR UPDATE`;
-      await free(sql, name);
+    await db.transact(function* () {
+      yield* locked(name);
+      yield* ending(db, name, false);
     });
     return "closed";
   }
 }
 
+/** The node's row, until the transaction ends. */
+function* locked(name: string): Steps<NodeRow | undefined> {
+  const [rows] = yield [
+    sql`SELECT epoch, open, has_journal AS "hasJournal", lease_until > clock_timestamp() AS alive
+      FROM nodes WHERE name = ${name} FOR UPDATE`,
+  ];
+  return (rows as readonly NodeRow[])[0];
+}
+
+/**
+ * Releases what the node was granted, and ends its epoch. With streams to end first, the node is only fenced: from here on it
+ * can commit nothing, because whatever it sends, it sends in an epoch that is over.
+ */
+function* ending(db: PostgresDatabase, name: string, hasStreams: boolean): Steps<"closed" | "fenced"> {
+  if (hasStreams) {
+    yield [sql`UPDATE nodes SET epoch = epoch + 1 WHERE name = ${name}`];
+    return "fenced";
+  }
+  yield [...freeing(db, name), sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`];
+  return "closed";
+}
+
+interface NodeRow {
+  readonly epoch: number;
+  readonly open: boolean;
+  readonly hasJournal: boolean;
+  readonly alive: boolean;
+}
+
+type ChangeRow = Omit<MembershipChange, "counters"> & { readonly counters: string };
+
+const changeOf = ({ counters, ...change }: ChangeRow): MembershipChange => ({
+  ...change,
+  counters: counters === "" ? [] : counters.split(" "),
+});
+
+const milliseconds = (ms: number): SqlPart => verbatim(`${ms} milliseconds`);
+
 const MAX_CHANGES = 1_000;
-const LOCKS = { forUpdate: statement`FOR UPDATE` };
 const MAX_NODES = 10_000;
 /** Beyond its lease: a node that is paused or cut off for less goes on as the same one. */
 const GONE_MS = 10_000;
 const MAX_GONE = 16;
-
-interface Flags {
-  readonly open: boolean;
-  readonly alive: boolean;
-}
-
-interface ChangeRow {
-  readonly version: bigint;
-  readonly key_hash: SecretHash | null;
-  readonly balance_id: BalanceId;
-  readonly counters: string;
-}
-
-const changeOf = ({ version, key_hash, balance_id, counters }: ChangeRow): MembershipChange => ({
-  version: Number(version),
-  balance: balance_id,
-  key: key_hash,
-  counters: counters === "" ? [] : counters.split(" "),
-});
-
-/** The node's row, locked against everybody who settles or ships for it; returns its epoch. */
-async function lockEpoch(sql: TransactionSQL, name: string): Promise<number> {
-  await sql`INSERT INTO nodes (name, epoch, open, lease_until, seen)
-    VALUES (${name}, 0, FALSE, clock_timestamp(), 0) ON CONFLICT (name) DO NOTHING`;
-  const [row] = await sql<{ epoch: bigint }[]>`SELECT epoch FROM nodes WHERE name = ${name} FOR UPDATE`;
-  return Number(row!.epoch);
-}
-
-/** From here on the node can commit nothing: whatever it sends, it sends in an epoch that is over. */
-async function fence(sql: TransactionSQL, name: string): Promise<"fenced"> {
-  await sql`UPDATE nodes SET epoch = epoch + 1 WHERE name = ${name}`;
-  return "fenced";
-}
-
-async function free(sql: TransactionSQL, name: string): Promise<void> {
-  await performAll(sql, freeing(LOCKS, name));
-  await sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`;
-}
 
 /**
  * Closes nodes that had no journal and are gone for good; returns what ends it. Only a node does so that has

@@ -1,9 +1,10 @@
-import type { Database } from "bun:sqlite";
+import type { Database as Connection } from "bun:sqlite";
 import type { CounterId } from "../../ledger/counter.ts";
 import { EpochFenced, LEASE_MS, type MembershipChange } from "../../ledger/membership.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import { sql } from "../database/database.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { freeing } from "../ledger/grants.ts";
 import type { NotedChange } from "./changes.ts";
@@ -16,25 +17,24 @@ import type { OtherNodes } from "./fleet-holds.ts";
  * and nodes assume that anything may have changed.
  */
 export class SqliteRegistry {
-  private readonly statements;
-  private readonly sql: SqliteDatabase;
+  private readonly db: SqliteDatabase;
   private readonly leases = new Map<string, NodeLease>();
   /** The latest, in order. */
   private changes: MembershipChange[] = [];
   private latest: number;
 
   constructor(
-    private readonly db: Database,
+    db: Connection,
     private readonly clock: Pick<Clock, "now" | "elapsedMs">,
     /** There are changes to notice. */
     private readonly announce: () => void,
   ) {
-    this.statements = prepare(db);
-    this.sql = new SqliteDatabase(db);
-    const { lives } = this.statements.begin.get()!;
-    this.latest = lives * CHANGES_OF_A_LIFE;
+    this.db = new SqliteDatabase(db);
+    const [keeper] = this.db.answer<{ lives: number }>(sql`INSERT INTO keeper (one, lives) VALUES (1, 1)
+      ON CONFLICT (one) DO UPDATE SET lives = lives + 1 RETURNING lives`);
+    this.latest = keeper!.lives * CHANGES_OF_A_LIFE;
     const untilMs = clock.elapsedMs() + LEASE_MS;
-    for (const { name } of this.statements.openNodes.all()) this.leases.set(name, { seen: 0, untilMs });
+    for (const name of this.openNodes()) this.leases.set(name, { seen: 0, untilMs });
   }
 
   /**
@@ -42,27 +42,23 @@ export class SqliteRegistry {
    * must have been shipped.
    */
   join(name: string): { epoch: number; seen: number } {
-    return this.db
-      .transaction(() => {
-        for (const one of freeing(this.sql, name)) this.sql.answer(one);
-        const { epoch } = this.statements.join.get(name)!;
-        const { latest: seen } = this;
-        this.leases.set(name, { seen, untilMs: this.leases.get(name)?.untilMs ?? 0 });
-        return { epoch, seen };
-      })
-      .immediate();
-  }
-
-  /** The node's latest epoch, to which its journal belongs; null for an unknown node. */
-  lastEpoch(name: string): number | null {
-    return this.statements.node.get(name)?.epoch ?? null;
+    const { db, latest: seen } = this;
+    const epoch = db.transact(function* () {
+      const [, , , lives] = yield [
+        ...freeing(db, name),
+        sql`INSERT INTO nodes (name, epoch, open) VALUES (${name}, 1, 1)
+          ON CONFLICT (name) DO UPDATE SET epoch = epoch + 1, open = 1 RETURNING epoch`,
+      ];
+      return (lives as readonly [{ readonly epoch: number }])[0].epoch;
+    });
+    this.leases.set(name, { seen, untilMs: this.leases.get(name)?.untilMs ?? 0 });
+    return { epoch, seen };
   }
 
   /** As `Registry`'s. */
   renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
-    const node = this.statements.node.get(name);
-    if (node === null || node.epoch !== epoch || node.open === 0)
-      throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
+    const node = this.node(name);
+    if (node?.epoch !== epoch || node.open === 0) throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
     if (seen < this.latest) return this.changesSince(seen);
     this.leases.set(name, { seen, untilMs: this.clock.elapsedMs() + LEASE_MS });
     return [];
@@ -81,7 +77,7 @@ export class SqliteRegistry {
 
   /** The open nodes but this one. */
   others(name: string): OtherNodes {
-    const others = this.statements.openNodes.all().flatMap((node) => (node.name === name ? [] : [node.name]));
+    const others = this.openNodes().filter((other) => other !== name);
     const { true: answering = [], false: silent = [] } = Object.groupBy(others, (other) =>
       this.isAlive(other) ? "true" : "false",
     );
@@ -95,12 +91,12 @@ export class SqliteRegistry {
 
   /** Frees what the epoch was granted, and ends its lease. */
   leave(name: string, epoch: number): void {
-    if (this.statements.node.get(name)?.epoch === epoch) this.free(name);
+    if (this.node(name)?.epoch === epoch) this.free(name);
   }
 
   /** Ends the epoch of a node whose lease has run out, and releases its grants. */
   close(name: string): "closed" | "alive" | "unknown" {
-    if (this.statements.node.get(name) === null) return "unknown";
+    if (this.node(name) === undefined) return "unknown";
     if (this.isAlive(name)) return "alive";
     this.free(name);
     return "closed";
@@ -122,8 +118,11 @@ export class SqliteRegistry {
   /** Newest lease first. */
   list(): NodeReport[] {
     const [now, nowMs] = [this.clock.now(), this.clock.elapsedMs()];
-    return this.statements.nodes
-      .all()
+    return this.db
+      .answer<{ name: string; epoch: number; open: number; reserved: NanoUsd }>(
+        sql`SELECT name, epoch, open, coalesce((SELECT sum(granted - shipped) FROM grants
+          WHERE node = nodes.name AND counter LIKE 'balance:%'), 0) AS reserved FROM nodes`,
+      )
       .map(({ name, epoch, open, reserved }): NodeReport => {
         const leftMs = (this.leases.get(name)?.untilMs ?? nowMs) - nowMs;
         return {
@@ -131,7 +130,7 @@ export class SqliteRegistry {
           state: open === 0 ? "left" : leftMs > 0 ? "alive" : "silent",
           leaseUntil: Math.floor(now + leftMs) as EpochMs,
           epoch,
-          reserved: reserved as NanoUsd,
+          reserved,
         };
       })
       .sort((a, b) => b.leaseUntil - a.leaseUntil);
@@ -144,13 +143,23 @@ export class SqliteRegistry {
   }
 
   private free(name: string): void {
-    this.db
-      .transaction(() => {
-        for (const one of freeing(this.sql, name)) this.sql.answer(one);
-        this.statements.leave.run(name);
-      })
-      .immediate();
+    const { db } = this;
+    db.transact(function* () {
+      yield [...freeing(db, name), sql`UPDATE nodes SET open = 0 WHERE name = ${name}`];
+    });
     this.leases.delete(name);
+  }
+
+  private node(name: string): { readonly epoch: number; readonly open: number } | undefined {
+    return this.db.answer<{ epoch: number; open: number }>(
+      sql`SELECT epoch, open FROM nodes WHERE name = ${name}`,
+    )[0];
+  }
+
+  private openNodes(): string[] {
+    return this.db
+      .answer<{ name: string }>(sql`SELECT name FROM nodes WHERE open = 1`)
+      .map(({ name }) => name);
   }
 }
 
@@ -163,22 +172,3 @@ interface NodeLease {
 const CHANGES_OF_A_LIFE = 2 ** 32;
 /** A node that missed more of them learns that anything may have changed. */
 const MAX_CHANGES = 1_000;
-
-function prepare(db: Database) {
-  return {
-    begin: db.query<{ lives: number }, []>(
-      "INSERT INTO keeper (one, lives) VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET lives = lives + 1 RETURNING lives",
-    ),
-    node: db.query<{ epoch: number; open: number }, [string]>("SELECT epoch, open FROM nodes WHERE name = ?"),
-    openNodes: db.query<{ name: string }, []>("SELECT name FROM nodes WHERE open = 1"),
-    join: db.query<{ epoch: number }, [string]>(
-      `INSERT INTO nodes (name, epoch, open) VALUES (?, 1, 1)
-       ON CONFLICT (name) DO UPDATE SET epoch = epoch + 1, open = 1 RETURNING epoch`,
-    ),
-    leave: db.query<never, [string]>("UPDATE nodes SET open = 0 WHERE name = ?"),
-    nodes: db.query<{ name: string; epoch: number; open: number; reserved: number }, []>(
-      `SELECT name, epoch, open, coalesce((SELECT sum(granted - shipped) FROM grants
-         WHERE node = nodes.name AND counter LIKE 'balance:%'), 0) AS reserved FROM nodes`,
-    ),
-  };
-}
