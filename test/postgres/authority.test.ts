@@ -30,7 +30,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   }
 
   async function join(name: string): Promise<{ epoch: number }> {
-    const registry = new PostgresRegistry(postgres, () => {
+    const registry = new PostgresRegistry(new PostgresDatabase(postgres), () => {
       throw new Error("nobody here leaves a stream open");
     });
     const life = await registry.join(name);

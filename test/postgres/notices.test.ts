@@ -59,7 +59,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
       systemClock,
     );
     await migratePostgres(postgres);
-    const registry = new PostgresRegistry(postgres, () => {
+    const registry = new PostgresRegistry(new PostgresDatabase(postgres), () => {
       throw new Error("nobody here leaves a stream open");
     });
     for (const name of ["n0", "n1"]) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { DisklessBooks } from "../../src/store/journal/diskless-books.ts";
+import { disklessBooks } from "../../src/store/journal/diskless-books.ts";
 import { checkpoint, PeriodicTimers } from "../../src/store/journal/periodic-timers.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { booksOn, NOTHING_OPEN } from "./open-books.ts";
@@ -49,7 +49,7 @@ describe("a count of delivered tokens that fails is reported, and the next check
   test("on PostgreSQL", async () => {
     const { ledger, clock, faults, written, onFault } = uncountable();
     const store = { commit: async () => {} } as never;
-    const books = new DisklessBooks({ store, node: "n", clock, defer: queueMicrotask, onFault });
+    const books = disklessBooks({ store, node: "n", clock, defer: queueMicrotask, onFault });
     books.follow(ledger, 1, () => {});
     clock.advance(2_000);
     await Bun.sleep(0);

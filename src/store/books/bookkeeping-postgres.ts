@@ -6,7 +6,7 @@ import { SqlAccountStore } from "../customers/account-store.ts";
 import { SqlKeyStore } from "../customers/key-store.ts";
 import { connectionMistake, migratePostgres, Postgres } from "../database/postgres.ts";
 import { CHANGES, PostgresDatabase } from "../database/postgres-database.ts";
-import { DisklessBooks, PostgresHolds } from "../journal/diskless-books.ts";
+import { disklessBooks, PostgresHolds } from "../journal/diskless-books.ts";
 import { postgresAuthority, RECALLS } from "../ledger/grants.ts";
 import { PostgresLedgerStore } from "../ledger/postgres-ledger-store.ts";
 import {
@@ -49,10 +49,11 @@ function postgresNodeStore(
   { url, journal }: PostgresLocation,
   postgres: Postgres,
 ): NodeStore {
-  const registry = new PostgresRegistry(postgres, (orphan) =>
+  const onFault = (error: unknown) => log("books", { error: String(error) });
+  const db = new PostgresDatabase(postgres);
+  const registry = new PostgresRegistry(db, (orphan) =>
     recoveredEnd(orphan, config.generation.writeOffTokens, recoveredReceipt),
   );
-  const db = new PostgresDatabase(postgres);
   const ledger = new PostgresLedgerStore(db);
   return {
     registry,
@@ -64,7 +65,7 @@ function postgresNodeStore(
     accounts: (acknowledged) => new SqlAccountStore(new PostgresDatabase(postgres, acknowledged), clock),
     openBooks: async (parts, node) =>
       journal === "postgres"
-        ? disklessBooks(parts, new PostgresHolds(postgres), node)
+        ? disklessBooks({ store: new PostgresHolds(db), node, clock, defer: setImmediate, onFault })
         : journalBooks(parts, ledger.endsOf(node)),
     join: (node) => registry.join(node, journal),
     held: postgresHeldExchange(db),
@@ -88,16 +89,6 @@ function postgresNodeStore(
     serveOthers: (usable) => closeGoneNodes({ registry, usable, clock, log }),
     close: () => postgres.close(),
   };
-}
-
-function disklessBooks({ clock, log }: BookkeepingParts, store: PostgresHolds, node: string): DisklessBooks {
-  return new DisklessBooks({
-    store,
-    node,
-    clock,
-    defer: setImmediate,
-    onFault: (error) => log("books", { error: String(error) }),
-  });
 }
 
 const CONNECTIONS = 8;

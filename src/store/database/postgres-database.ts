@@ -157,7 +157,7 @@ function postgresTable(rows: readonly object[], columns: Readonly<Record<string,
 }
 
 /** Inside somebody's transaction. */
-export async function stepped<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
+async function stepped<Result>(client: SQL, steps: Steps<Result>): Promise<Result> {
   let step = steps.next();
   while (!step.done) step = steps.next(await Promise.all(step.value.map((one) => rowsOf(client, one))));
   return step.value;
@@ -176,10 +176,7 @@ function writingAll({ columns, rows, write, getsChanged }: EachRow): SqlPart {
 }
 
 /** In one go: none needs what another answers. */
-export async function performAll(
-  client: SQL,
-  statements: readonly CommitStatement[],
-): Promise<readonly number[]> {
+async function performAll(client: SQL, statements: readonly CommitStatement[]): Promise<readonly number[]> {
   try {
     return await Promise.all(statements.map(async (one) => (await perform(client, one)).count));
   } catch (error) {

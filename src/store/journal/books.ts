@@ -16,7 +16,7 @@ import {
   spareFiles,
   type Unapplied,
 } from "./journal.ts";
-import { CHECKPOINT_EVERY_MS, checkpoint, PeriodicTimers } from "./periodic-timers.ts";
+import { CHECKPOINT_EVERY_MS, PeriodicTimers } from "./periodic-timers.ts";
 
 /**
  * Journal and database together: a start replays the one into the other, and from then on the database
@@ -84,9 +84,8 @@ export class JournalBooks {
   ): void {
     this.epoch = epoch;
     this.ledger = ledger;
-    this.timers.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
+    this.timers.follow(ledger, this.journal, () => this.appliedThrough, onForgotten);
     this.timers.every(CHECKPOINT_EVERY_MS, () => this.turnPage());
-    this.timers.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
   }
 
   /** The journal's sequence number up to which the database's sums are complete. */

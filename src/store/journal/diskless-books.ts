@@ -1,74 +1,57 @@
-import type { CounterId } from "../../ledger/counter.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
 import { type HoldRecord, parseRecord, type TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import { type Clock, systemClock } from "../../units/clock.ts";
 import { StoreUnreachable } from "../../units/errors/bookkeeping.ts";
 import { type Database, type SqlPart, type Steps, sql } from "../database/database.ts";
-import { type Postgres, URGENT } from "../database/postgres.ts";
-import { PostgresDatabase, stepped } from "../database/postgres-database.ts";
+import { URGENT } from "../database/postgres.ts";
+import type { PostgresDatabase } from "../database/postgres-database.ts";
 import { booking } from "../ledger/ends.ts";
-import { CHECKPOINT_EVERY_MS, checkpoint, PeriodicTimers } from "./periodic-timers.ts";
+import type { FollowingBooks } from "../nodes/node-store.ts";
+import { PeriodicTimers } from "./periodic-timers.ts";
 import { type CommitBatch, CommitUnknown, type OpenHold, PostgresJournal } from "./postgres-journal.ts";
 
 /**
  * What a node keeps that has no disk: nothing. Its journal is in PostgreSQL, and what it left open is ended
  * by others.
  */
-export class DisklessBooks {
-  readonly journal: PostgresJournal;
-  private readonly timers: PeriodicTimers;
-  private epoch = 0;
-
-  constructor({ store, node, ...options }: DisklessBooksOptions) {
-    this.timers = new PeriodicTimers(options.clock, options.onFault);
-    this.journal = new PostgresJournal({
-      ...options,
-      commit: (batch) => store.commit(node, this.epoch, batch),
-    });
-  }
-
-  /** Starts following the ledger, in the epoch that has started. */
-  follow(ledger: Ledger, epoch: number, onForgotten: (counters: readonly CounterId[]) => void): void {
-    this.epoch = epoch;
-    this.timers.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, this.journal));
-    this.timers.forgetIdle(ledger, () => this.appliedThrough, onForgotten);
-  }
-
-  /** The journal's number up to which PostgreSQL's sums are complete. */
-  get appliedThrough(): number {
-    return this.journal.durableNow;
-  }
-
-  /** Resolves when everything that happened so far is in PostgreSQL; rejects when that cannot be reached. */
-  async catchUp(): Promise<void> {
-    if (!(await this.journal.flushed()))
-      throw new StoreUnreachable(`nothing is committed: ${this.journal.failure}`);
-  }
-
-  /** Its ends are in PostgreSQL once they are durable. */
-  unbooked(): null {
-    return null;
-  }
-
-  /** True: whatever could not be committed, those who close this node need not wait for it. */
-  async close(): Promise<boolean> {
-    this.timers.stop();
-    await this.journal.flushed();
-    this.journal.close();
-    return true;
-  }
-
-  get shipped(): number {
-    return this.journal.ends;
-  }
-
-  get batches(): number {
-    return this.journal.syncs;
-  }
+export function disklessBooks({ store, node, ...options }: DisklessBooksOptions): FollowingBooks {
+  let epoch = 0;
+  const timers = new PeriodicTimers(options.clock, options.onFault);
+  const journal = new PostgresJournal({
+    ...options,
+    commit: (batch) => store.commit(node, epoch, batch),
+  });
+  return {
+    journal,
+    follow(ledger, started, onForgotten) {
+      epoch = started;
+      timers.follow(ledger, journal, () => journal.durableNow, onForgotten);
+    },
+    get appliedThrough() {
+      return journal.durableNow;
+    },
+    async catchUp() {
+      if (!(await journal.flushed())) throw new StoreUnreachable(`nothing is committed: ${journal.failure}`);
+    },
+    // Its ends are in PostgreSQL once they are durable.
+    unbooked: () => null,
+    async close() {
+      timers.stop();
+      await journal.flushed();
+      journal.close();
+      // Whatever could not be committed, those who close this node need not wait for it.
+      return true;
+    },
+    get shipped() {
+      return journal.ends;
+    },
+    get batches() {
+      return journal.syncs;
+    },
+  };
 }
 
-export interface DisklessBooksOptions {
+interface DisklessBooksOptions {
   readonly store: PostgresHolds;
   readonly node: string;
   readonly clock: Clock;
@@ -79,25 +62,21 @@ export interface DisklessBooksOptions {
 
 /** What nodes without a journal commit: open streams and settlements. */
 export class PostgresHolds {
-  private readonly db: PostgresDatabase;
-
-  constructor(private readonly postgres: Postgres) {
-    this.db = new PostgresDatabase(postgres);
-  }
+  constructor(private readonly db: PostgresDatabase) {}
 
   /**
    * Commits a batch in the node's epoch, all or nothing. A closed node finds its epoch over, so whatever its
    * clock says, nothing of it is booked after what it left open was ended.
    */
   async commit(node: string, epoch: number, { ends, ...holds }: CommitBatch): Promise<void> {
+    const { db } = this;
     const at = systemClock.now();
     let isCommitting = false;
     let givenUp = false;
     try {
-      await this.postgres.transaction(async (client) => {
+      await db.transact(function* () {
         isCommitting = false;
-        const also = holdsOf(this.db, node, holds);
-        await stepped(client, booking(this.db, { node, epoch, ends, at, also }));
+        yield* booking(db, { node, epoch, ends, at, also: holdsOf(db, node, holds) });
         if (givenUp) throw new Error("its caller has received the failure");
         isCommitting = true;
       }, URGENT);

@@ -29,12 +29,17 @@ export class PeriodicTimers {
     }
   }
 
-  /** Forgets counters that were not used for a while, and values of tags sooner where there are too many of them. */
-  forgetIdle(
-    ledger: Pick<Ledger, "forgetIdle" | "counters">,
+  /**
+   * Journals how far streams have got, and forgets counters that were not used for a while, values of tags sooner where there
+   * are too many of them.
+   */
+  follow(
+    ledger: Ledger,
+    journal: { schedule(): void },
     appliedThrough: () => number,
     onForgotten: (counters: readonly CounterId[]) => void,
   ): void {
+    this.every(CHECKPOINT_EVERY_MS, () => checkpoint(ledger, journal));
     const forget = () => onForgotten(ledger.forgetIdle(appliedThrough(), IDLE_MS));
     this.every(FORGET_EVERY_MS, forget);
     this.every(CROWDED_EVERY_MS, () => {

@@ -146,7 +146,7 @@ export interface BookedSums {
   readonly spent: NanoUsd;
 }
 
-/** Of a counter. */
+/** A counter as it is booked. */
 export const sumsOf = (id: CounterId): SqlPart => sql`SELECT credited, spent FROM counters WHERE id = ${id}`;
 export const NO_SUMS: BookedSums = { credited: ZERO_USD, spent: ZERO_USD };
 

@@ -6,8 +6,8 @@ import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { type SqlPart, type Steps, sql, verbatim } from "../database/database.ts";
-import { type Postgres, URGENT } from "../database/postgres.ts";
-import { PostgresDatabase } from "../database/postgres-database.ts";
+import { URGENT } from "../database/postgres.ts";
+import type { PostgresDatabase } from "../database/postgres-database.ts";
 import { PostgresHolds } from "../journal/diskless-books.ts";
 import { freeing } from "../ledger/grants.ts";
 import type { NodeReport } from "./fleet.ts";
@@ -15,16 +15,14 @@ import type { NodeRegistry } from "./node-store.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
 export class PostgresRegistry implements NodeRegistry {
-  private readonly db: PostgresDatabase;
   private readonly holds: PostgresHolds;
 
   constructor(
-    postgres: Postgres,
+    private readonly db: PostgresDatabase,
     /** Writes the end of a stream whose node died. */
     private readonly recovered: (orphan: OrphanHold) => TerminalRecord,
   ) {
-    this.db = new PostgresDatabase(postgres);
-    this.holds = new PostgresHolds(postgres);
+    this.holds = new PostgresHolds(db);
   }
 
   /**
