@@ -16,6 +16,7 @@ import type { Log } from "../../units/log.ts";
 import { Rounds } from "../../units/rounds.ts";
 import { MAX_NANO_USD, ZERO_USD } from "../../units/usd.ts";
 import { type EndStore, JournalBooks, NODE_PACE } from "../journal/books.ts";
+import { PeriodicTimers } from "../journal/periodic-timers.ts";
 import { ClaimRounds, lostToClaims } from "../ledger/credits.ts";
 import type { NodeAuthority } from "../ledger/grants.ts";
 import { FleetHolds } from "../nodes/fleet-holds.ts";
@@ -35,7 +36,9 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     store.authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
   });
   await membership.follow();
-  const stopTending = tendGrants(grants, clock);
+  const timers = new PeriodicTimers(clock, (error) => log("grants", { error: String(error) }));
+  timers.every(TICK_MS, () => grants.tick());
+  timers.every(RETURN_IDLE_MS, () => grants.returnIdle());
   const answering = answerInquiries(store.authority, name, grants, clock);
   const stopLooking = store.serveOthers(() => membership.usable());
   const claims = new ClaimRounds(store.ledger, clock, log);
@@ -48,18 +51,14 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     clock,
   });
   let takeRoutes: (routes: readonly RemoteRoute[]) => void = () => {};
-  store.listen({
-    changed: () => void membership.hurry(),
-    recalled(asker, { counter, inquiry }) {
-      if (asker !== name) grants.recall(counter, inquiry);
-    },
-    conversations(teller, routes) {
-      if (teller !== name) takeRoutes(routes);
-    },
-    held(message) {
-      if ("counters" in message) void holds.handleQuestion(message);
-      else holds.handleAnswer(message);
-    },
+  store.listen((notice) => {
+    if (notice.kind === "changed") void membership.hurry();
+    else if (notice.kind === "held") {
+      if ("counters" in notice.message) void holds.handleQuestion(notice.message);
+      else holds.handleAnswer(notice.message);
+    } else if (notice.kind === "conversations") {
+      if (notice.node !== name) takeRoutes(notice.routes);
+    } else if (notice.asker !== name) grants.recall(notice.inquiry.counter, notice.inquiry.inquiry);
   });
   const { stop, ...reads } = bookedReads({
     store: store.ledger,
@@ -122,7 +121,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     figures: () => [...nodeFigures(grants, books, membership), lostToClaims(claims.lost)],
     async close() {
       await claims.stop();
-      stopTending();
+      timers.stop();
       void answering.stop();
       stopLooking();
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and
@@ -251,18 +250,6 @@ function statementsTo(
   return onceDurable(journal, (statement) => void settle(statement).catch(failed));
 }
 
-/** Keeps the grants' correspondence going; returns what ends it. */
-function tendGrants(grants: Grants, clock: Clock): () => void {
-  let turns = 0;
-  let timer = clock.after(TEND_MS, again);
-  function again(): void {
-    timer = clock.after(TEND_MS, again);
-    grants.tick();
-    if (++turns % IDLE_EVERY === 0) grants.returnIdle();
-  }
-  return () => timer.cancel();
-}
-
 /** Finds the inquiries that no announcement named. */
 const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants, clock: Clock): Rounds =>
   new Rounds(clock, POLL_MS, async () => {
@@ -272,10 +259,9 @@ const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants,
     return POLL_MS;
   });
 
-const TEND_MS = 250;
+const TICK_MS = 250;
 const POLL_MS = 1_000;
-/** In units of `TEND_MS`. */
-const IDLE_EVERY = 40;
+const RETURN_IDLE_MS = 10_000;
 
 /** What the metrics tell of a node. */
 export function nodeFigures(

@@ -70,20 +70,18 @@ function postgresNodeStore(
     join: (node) => registry.join(node, journal),
     held: postgresHeldExchange(db),
     notifyConversations: (node, routes) => notifyConversations(db, node, routes),
-    listen: ({ changed, recalled, conversations, held }) =>
+    listen: (onNotice) =>
       postgres.listen({
-        [CHANGES]: changed,
+        [CHANGES]: () => onNotice({ kind: "changed" }),
         [RECALLS]: (payload) => {
-          const [asker, counter, inquiry] = payload.split(" ");
-          recalled(asker!, { counter: counter as CounterId, inquiry: Number(inquiry ?? 0) });
+          const [asker, counter, inquiry = 0] = payload.split(" ");
+          const of = { counter: counter as CounterId, inquiry: Number(inquiry) };
+          onNotice({ kind: "recalled", asker: asker!, inquiry: of });
         },
-        [CONVERSATIONS]: (payload) => {
-          const { node, routes } = conversationsIn(payload);
-          conversations(node, routes);
-        },
+        [CONVERSATIONS]: (payload) => onNotice({ kind: "conversations", ...conversationsIn(payload) }),
         [HELD]: (payload) => {
           const message = heldMessage(payload);
-          if (message !== null) held(message);
+          if (message !== null) onNotice({ kind: "held", message });
         },
       }),
     serveOthers: (usable) => closeGoneNodes({ registry, usable, clock, log }),

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { Clock, EpochMs, Timer } from "../../units/clock.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import { Rounds } from "../../units/rounds.ts";
 import { hasWalResetFix, sqliteVersion } from "./sqlite.ts";
 
 /**
@@ -10,16 +11,20 @@ export class SqliteMaintenance {
   private thread: Worker | null = null;
   /** In the order in which they are answered. */
   private questions: PendingTask[] = [];
-  private timer: Timer | null = null;
+  private readonly copies: Rounds;
   private closed = false;
 
   /** `database` is the path of SQLite's file. The thread starts with the first question. */
   constructor(
     private readonly database: string,
-    private readonly clock: Pick<Clock, "after">,
+    clock: Pick<Clock, "after">,
     private readonly onFault: (error: unknown) => void,
   ) {
-    this.copyLogLater();
+    this.copies = new Rounds(clock, COPY_LOG_EVERY_MS, async () => {
+      // A log that was not copied merely grows until the next time.
+      await this.checkpoint().catch(onFault);
+      return COPY_LOG_EVERY_MS;
+    });
   }
 
   get isRunning(): boolean {
@@ -41,7 +46,7 @@ export class SqliteMaintenance {
 
   /** Resolves once everything asked has been answered; whatever is asked later is rejected. */
   async close(): Promise<void> {
-    this.timer?.cancel();
+    void this.copies.stop();
     const closed = this.thread === null ? null : this.run({ kind: "close" });
     this.closed = true;
     try {
@@ -50,17 +55,6 @@ export class SqliteMaintenance {
       this.onFault(error);
     }
     this.gone(this.thread, CLOSED);
-  }
-
-  private copyLogLater(): void {
-    this.timer = this.clock.after(COPY_LOG_EVERY_MS, () => {
-      // A log that was not copied merely grows until the next time.
-      this.checkpoint()
-        .catch(this.onFault)
-        .finally(() => {
-          if (!this.closed) this.copyLogLater();
-        });
-    });
   }
 
   private run(task: MaintenanceTask): Promise<unknown> {

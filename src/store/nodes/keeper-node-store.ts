@@ -34,12 +34,7 @@ export function keeperNodeStore({ folder, clock }: NodeStoreParts, link: KeeperL
     accounts: (acknowledged) => new SqlAccountStore(new KeeperDatabase(db, keeper, acknowledged), clock),
     openBooks: (parts, node) => journalBooks(parts, ledger.shippedFrom(journalFolder(parts.folder), node)),
     join: keeper.join,
-    listen: ({ changed, recalled, held }) =>
-      link.listen((announcement) => {
-        if (announcement.kind === "changed") changed();
-        else if (announcement.kind === "held") held(announcement.message);
-        else recalled(announcement.asker, announcement.inquiry);
-      }),
+    listen: (onNotice) => link.listen(onNotice),
     serveOthers: () => () => {},
     async close() {
       link.close();

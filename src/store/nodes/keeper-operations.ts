@@ -1,9 +1,9 @@
-import type { Grant, Inquiry, Statement } from "../../ledger/authority.ts";
+import type { Grant, Statement } from "../../ledger/authority.ts";
 import type { WrittenStatement } from "../database/sqlite-database.ts";
 import type { SqlLedgerStore } from "../ledger/sql-ledger-store.ts";
 import type { NotedChange } from "./changes.ts";
-import type { HeldAnswer, HeldExchange, HeldQuestion } from "./fleet-holds.ts";
-import type { NodeRegistry } from "./node-store.ts";
+import type { HeldExchange } from "./fleet-holds.ts";
+import type { NodeNotice, NodeRegistry } from "./node-store.ts";
 
 /**
  * What a keeper does for nodes: everything that writes the database, and what only it knows. Durable when it
@@ -33,10 +33,7 @@ export interface KeeperOperations extends NodeRegistry, Pick<SqlLedgerStore, "fo
 }
 
 /** What the keeper says by itself, once it has named its version. */
-export type KeeperAnnouncement =
-  | { readonly kind: "changed" }
-  | { readonly kind: "recalled"; readonly asker: string; readonly inquiry: Inquiry }
-  | { readonly kind: "held"; readonly message: HeldQuestion | HeldAnswer };
+export type KeeperAnnouncement = Exclude<NodeNotice, { readonly kind: "conversations" }>;
 
 export interface KeeperCall {
   readonly id: number;

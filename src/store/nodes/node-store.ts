@@ -31,8 +31,8 @@ export interface NodeStore {
   readonly held: HeldExchange;
   /** Absent where the nodes have another way to tell each other. */
   notifyConversations?(node: string, routes: readonly RemoteRoute[]): Promise<void>;
-  /** What is said at once; it may be missed, so nodes also poll. */
-  listen(announcements: Announcements): void;
+  /** Notices may be missed, so nodes also poll. */
+  listen(onNotice: (notice: NodeNotice) => void): void;
   /** What else a node does for the others as long as it has a lease; returns what ends it. */
   serveOthers(usable: () => boolean): () => void;
   close(): Promise<void>;
@@ -48,16 +48,16 @@ export interface NodeRegistry extends Registry, NodeOperations {
   recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number>;
 }
 
-interface Announcements {
-  /** There are changes to notice. */
-  changed(): void;
-  /** Somebody runs short of a counter. */
-  recalled(asker: string, inquiry: Inquiry): void;
-  /** A node has announced where conversations are. */
-  conversations(node: string, routes: readonly RemoteRoute[]): void;
-  /** A node asks what requests hold, or answers; this node's own messages arrive too. */
-  held(message: HeldQuestion | HeldAnswer): void;
-}
+/** What nodes notify each other of. A node's own notices arrive too. */
+export type NodeNotice =
+  /** There are changes to read. */
+  | { readonly kind: "changed" }
+  /** `asker` runs short of a counter. */
+  | { readonly kind: "recalled"; readonly asker: string; readonly inquiry: Inquiry }
+  /** A node asks what requests hold, or answers. */
+  | { readonly kind: "held"; readonly message: HeldQuestion | HeldAnswer }
+  /** Where conversations are. */
+  | { readonly kind: "conversations"; readonly node: string; readonly routes: readonly RemoteRoute[] };
 
 /** What all kinds of nodes' books can do. */
 export interface FollowingBooks extends UnbookedReceipts {
