@@ -202,6 +202,31 @@ describe.skipIf(browserMissing)("without an account", () => {
     expect((await chat(key)).status).toBe(200);
   });
 
+  test("a webhook's secret is shown once, and replaced only after the page has asked", async () => {
+    const save = async () => {
+      await visitor.heading("Save the secret now").waitFor();
+      const secret = await visitor.page.locator("dialog output").textContent();
+      await visitor.field("I saved the Webhook secret").check();
+      await visitor.button("Done").click();
+      return secret;
+    };
+    const asOwner = { bearer: /or-rec-\w+/.exec(recoveryLink)![0] };
+    await gateway.credit((await gateway.send("GET", "/v1/me", asOwner)).json.balance_id, 1);
+    await visitor.link("Webhooks").click();
+    await visitor.button("New webhook").click();
+    await visitor.field("Address").fill("https://hooks.example.com/events");
+    await visitor.button("Create").click();
+    const first = await save();
+    await visitor.button(/^Replace the secret/).click();
+    await visitor.button("Keep it").click();
+    await visitor.button(/^Replace the secret/).click();
+    await visitor.button("Replace it now").click();
+    expect(await save()).not.toBe(first);
+    await visitor.button(/^Change/).click();
+    await visitor.button("Delete").click();
+    await visitor.heading("No webhooks yet").waitFor();
+  });
+
   test("the recovery link opens the balance on another machine, leaves the address bar, and replaces a key at once", async () => {
     const elsewhere = await Visitor.arrive(gateway.url);
     await elsewhere.goto(recoveryLink.slice(gateway.url.length));
