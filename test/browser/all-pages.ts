@@ -72,7 +72,7 @@ const PAGES: readonly Page[] = [
 /** Before anybody has entered. */
 const DOORS: readonly Page[] = [
   ["welcome", "/dashboard"],
-  ["save-secrets", "/dashboard", null, press("Create my key")],
+  ["save-secrets", "/dashboard", null, createKey],
   ["admin-door", "/admin"],
 ];
 
@@ -107,9 +107,14 @@ async function openWorld() {
   return world;
 }
 
-/** Opens a dialog, or leads on. */
+/** Opens a dialog. */
 function press(name: string) {
   return (visitor: Visitor) => visitor.button(name).click();
+}
+
+async function createKey(visitor: Visitor): Promise<void> {
+  await visitor.button("Create my key").click();
+  await visitor.heading("Save both secrets now").waitFor();
 }
 
 /** A question of somebody who has just pasted the key. */
