@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MAX_EMAIL } from "../customers/accounts/email.ts";
+import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import { type About, endpointsWith } from "./about.ts";
 import * as t from "./answers.ts";
 import { fieldsOf, text } from "./fields.ts";
@@ -91,3 +92,80 @@ export const ACCOUNTS = endpointsWith(
     },
   },
 ) satisfies Record<string, About>;
+
+const OpenSession = t.namedAnswer("SignedInSession", {
+  id: Type.String(),
+  signed_in_at: t.time,
+  expires_at: t.time,
+  current: t.boolean("the one that asks"),
+});
+export type OpenSession = Static<typeof OpenSession>;
+
+export const SESSIONS = endpointsWith(
+  { who: ["session"] },
+  {
+    logout: {
+      summary: "Signs out: ends the session that sends this",
+      act: "sign out",
+      answers: { 204: null },
+    },
+    list: {
+      summary: "Lists the account's sessions, newest first",
+      details: "Never a secret or a hash. Expired ones are not listed.",
+      act: "list sessions",
+      answers: { 200: t.listOf(OpenSession) },
+    },
+    end: {
+      summary: "Ends a session of the account",
+      details: "From the next request on, on every node.",
+      act: "end sessions",
+      answers: { 200: t.answerOf({ id: Type.String(), ended: Type.Literal(true) }) },
+    },
+    endAll: {
+      summary: "Ends all sessions of the account, the one that sends this too",
+      act: "end sessions",
+      answers: { 200: t.answerOf({ ended: t.count }) },
+    },
+  },
+) satisfies Record<string, About>;
+
+const DeletionFields = fieldsOf({
+  confirm: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: "the account's id for a session, or the balance's id for its recovery secret",
+  }),
+});
+
+const RecoveryAnswer = t.answerOf({
+  balance_id: Type.String(),
+  recovery_secret: Type.String(),
+  recovery_url: Type.String(),
+});
+export type RecoveryAnswer = Static<typeof RecoveryAnswer>;
+
+const DeletionAnswer = t.answerOf({
+  id: Type.String(),
+  deleted: Type.Literal(true),
+  closed_balance_ids: t.texts,
+  detached_balance_ids: t.texts,
+});
+export type DeletionAnswer = Static<typeof DeletionAnswer>;
+
+export const OWNERSHIP = {
+  recovery: {
+    summary: "Replaces the recovery secret of the balance",
+    details: `The new one is shown this once, and the old one ends at once. Where an account replaces the secret of a balance that it claimed, the one from before still undoes the claim for ${UNDO_DAYS} days after it took effect, and nothing else.`,
+    who: ["owner"],
+    act: "replace the recovery secret",
+    answers: { 200: RecoveryAnswer },
+  },
+  deletion: {
+    summary: "Deletes the account, or with the recovery secret the balance without one",
+    details: `\`confirm\` is the account's id for a session, and the balance's for its recovery secret. Addresses and sessions are erased, recovery secrets and keys end, credit that is left cannot be used any more. The books keep amounts and ids. Balances whose claim took effect less than ${UNDO_DAYS} days ago leave the account as they are.`,
+    who: ["owner"],
+    act: "delete an account",
+    body: DeletionFields,
+    answers: { 200: DeletionAnswer },
+  },
+} as const satisfies Record<string, About>;

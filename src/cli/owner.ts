@@ -1,8 +1,7 @@
 import type { Command } from "@commander-js/extra-typings";
+import type { DeletionAnswer, OpenSession, RecoveryAnswer } from "../api/accounts.ts";
 import type { UndoneAnswer } from "../api/claims.ts";
 import type { MeAnswer } from "../api/me.ts";
-import type { DeletionAnswer, RecoveryAnswer } from "../api/ownership.ts";
-import type { OpenSession } from "../api/sessions.ts";
 import { asOwner, rowsAt } from "./actions.ts";
 import {
   allowHttpOption,

@@ -1,6 +1,4 @@
-import { ACCOUNTS, type SessionAnswer } from "../../api/accounts.ts";
-import { OWNERSHIP } from "../../api/ownership.ts";
-import { SESSIONS } from "../../api/sessions.ts";
+import { ACCOUNTS, OWNERSHIP, SESSIONS, type SessionAnswer } from "../../api/accounts.ts";
 import type { Account } from "../../customers/accounts/account.ts";
 import { closeBalance, deleteAccount } from "../../customers/accounts/deletion.ts";
 import { type Email, masked, readEmail } from "../../customers/accounts/email.ts";
