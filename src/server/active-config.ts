@@ -9,46 +9,24 @@ import type { SecretHash } from "../units/secret-hash.ts";
 
 /** The configuration in force, and what the floors get of it: worked out once, not for every request. */
 export class ActiveConfig {
+  config!: Config;
+  links!: Links;
+  generation!: GenerationSettings;
+  http!: HttpSettings;
+  /** Rows of model lists, on top of the configuration. */
+  synced: readonly SyncedModel[] = [];
+  /** The number of the version that they are; 0 for none. */
+  modelVersion = 0;
   private readonly started: Config;
   private url = "";
-  private settings: ActiveSettings;
-  private applied: AppliedRows = { version: 0, rows: [] };
-  private inForce: Config;
 
   constructor(private read: FoundConfig) {
-    this.inForce = read.config;
     this.started = read.config;
-    this.settings = settingsOf(read.config, this.url, this.started);
-  }
-
-  get config(): Config {
-    return this.inForce;
-  }
-
-  /** Rows of model lists, on top of the configuration. */
-  get synced(): readonly SyncedModel[] {
-    return this.applied.rows;
-  }
-
-  /** The number of the version that they are; 0 for none. */
-  get modelVersion(): number {
-    return this.applied.version;
+    this.compose();
   }
 
   get found(): FoundHosts {
     return this.read.found;
-  }
-
-  get links(): Links {
-    return this.settings.links;
-  }
-
-  get generation(): GenerationSettings {
-    return this.settings.generation;
-  }
-
-  get http(): HttpSettings {
-    return this.settings.http;
   }
 
   /** Fields that the latest reload changed, and that will be in force after a restart. */
@@ -59,7 +37,7 @@ export class ActiveConfig {
   /** Once the port is open. Links are only read by requests, and none arrives before. */
   listensAt(url: string): void {
     this.url = url;
-    this.replace(this.read);
+    this.compose();
   }
 
   replace(read: FoundConfig): void {
@@ -69,28 +47,21 @@ export class ActiveConfig {
 
   /** Other models and prices, on top of the same configuration. */
   applyModels(version: number, rows: readonly SyncedModel[]): void {
-    this.applied = { version, rows };
+    this.modelVersion = version;
+    this.synced = rows;
     this.compose();
   }
 
   private compose(): void {
-    this.inForce = withSynced(this.read.config, this.applied.rows);
-    this.settings = settingsOf(this.inForce, this.url, this.started);
+    this.config = withSynced(this.read.config, this.synced);
+    const { links, generation, http } = settingsOf(this.config, this.url, this.started);
+    this.links = links;
+    this.generation = generation;
+    this.http = http;
   }
 }
 
-interface AppliedRows {
-  readonly version: number;
-  readonly rows: readonly SyncedModel[];
-}
-
-interface ActiveSettings {
-  readonly links: Links;
-  readonly generation: GenerationSettings;
-  readonly http: HttpSettings;
-}
-
-function settingsOf(config: Config, url: string, started: Config): ActiveSettings {
+function settingsOf(config: Config, url: string, started: Config) {
   const links = linksOf(config, url);
   const { generation, routing, openTier } = config;
   return {

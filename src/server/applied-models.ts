@@ -20,11 +20,6 @@ export class AppliedModels implements ModelLists {
 
   constructor(private readonly parts: AppliedModelsParts) {}
 
-  /** What was applied before this process started; before its port is open. */
-  async load(): Promise<void> {
-    await this.catchUp();
-  }
-
   /** Where other processes share the store, what they apply is put in force here. */
   follow(): void {
     const { books, clock, log } = this.parts;
@@ -115,7 +110,8 @@ export class AppliedModels implements ModelLists {
     return true;
   }
 
-  private async catchUp(): Promise<void> {
+  /** What is not in force here yet. Before the port is open: what was applied before this process started. */
+  async catchUp(): Promise<void> {
     const { modelVersions } = this.parts.books;
     const latest = await modelVersions.latest();
     if (latest <= this.number) return;

@@ -113,8 +113,9 @@ export function httpDeps(
     },
     health: rooms.health,
     processes: {
-      hosts: async () => (await peers?.hosts()) ?? rooms.hostsHere(),
-      metrics: async () => prometheusText((await peers?.metrics()) ?? reporting.metrics.read()),
+      hosts: async () => (await peers?.query({ about: "hosts" })) ?? rooms.hostsHere(),
+      metrics: async () =>
+        prometheusText((await peers?.query({ about: "metrics" })) ?? reporting.metrics.read()),
     },
     apps: new AppBundle(),
     onFault: rooms.onFault,

@@ -11,7 +11,14 @@ import { systemRandom } from "../units/random.ts";
  * The process next to workers that keeps their SQLite database. It holds the data folder's lock, books what others
  * left in journals that nobody will read, and serves the workers until they have ended.
  */
-export async function keep({ env, cwd, config, workers, log, onLost }: KeepOptions): Promise<RunningKeeper> {
+export async function keep({
+  env,
+  cwd,
+  config,
+  workers,
+  log,
+  onLost,
+}: KeepOptions): Promise<{ stop(): Promise<void> }> {
   const path = dataFolderPath(env.GATEWAY_DATA, cwd);
   const folder = openDataFolder(path, env.GATEWAY_ADMIN_TOKEN, systemRandom);
   const parts: BookkeepingParts = { config, folder, clock: systemClock, log, onLost };
@@ -34,10 +41,6 @@ export async function keep({ env, cwd, config, workers, log, onLost }: KeepOptio
       folder.release();
     },
   };
-}
-
-interface RunningKeeper {
-  stop(): Promise<void>;
 }
 
 interface KeepOptions {

@@ -190,7 +190,7 @@ async function appliedModels(
     },
     pendingNodes: () => awaitNodes(clock, () => comparison.withOtherModels()),
   });
-  await models.load();
+  await models.catchUp();
   return models;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { HostReport } from "../../src/routing/health.ts";
-import { HostWatch } from "../../src/server/host-watch.ts";
+import { HostWatch } from "../../src/server/service-events.ts";
 import { SqlHostStates } from "../../src/store/books/host-states.ts";
 import { SqlEventReader } from "../../src/store/customers/events.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";

@@ -1,10 +1,8 @@
-import type { LiveRoutes } from "../../hosts/route-report.ts";
 import type { HostSlots, OpenSlotShare } from "../../hosts/slots/host-slots.ts";
 import { type Throttles, throttlesOf } from "../../ledger/limits/address.ts";
 import type { Affinity, RemoteRoute } from "../../routing/affinity.ts";
 import type { Health, HostRest } from "../../routing/health.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
-import type { Metric } from "../../telemetry/metric.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerState } from "./messages.ts";
@@ -33,16 +31,6 @@ export class WorkerPeers {
   /** From here on, this worker answers the others, and takes from them what they share. */
   join(own: SharedRooms): void {
     this.channel.listen((message) => this.handleMessage(message, own));
-  }
-
-  /** The metrics of all workers. */
-  metrics(): Promise<readonly Metric[]> {
-    return this.query({ about: "metrics" });
-  }
-
-  /** At all workers that answer. */
-  hosts(): Promise<LiveRoutes> {
-    return this.query({ about: "hosts" });
   }
 
   /** The receipt of a request that another worker refused, or has ended a moment ago. */
@@ -76,7 +64,7 @@ export class WorkerPeers {
   /**
    * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
    */
-  private async query<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
+  async query<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
     if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
     const id = ++this.lastId;
     const { promise, resolve, reject } = Promise.withResolvers<SupervisorAnswers[Q["about"]]>();
