@@ -1,8 +1,7 @@
 import { hasMoreValues } from "../surfaces/json/json-scan.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
-import { declaredLength, readBody } from "./body.ts";
+import { declaredLength, inTime, readBody } from "./body.ts";
 import type { HttpExchange } from "./exchange.ts";
-import { inTime } from "./slow-body.ts";
 
 /**
  * Reads the body of a request without a prompt, as JSON; refused when it is none. An empty one counts as

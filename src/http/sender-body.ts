@@ -1,10 +1,9 @@
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { type Identity, whoSends } from "./authentication.ts";
-import { declaredLength, readBody } from "./body.ts";
+import { declaredLength, inTime, MIN_BYTES_PER_MS, READ_GRACE_MS, readBody, tooSlow } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
 import { type BodyRoom, takeRoom } from "./sender.ts";
-import { inTime, MIN_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";
 import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
 /**

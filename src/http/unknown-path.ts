@@ -12,43 +12,39 @@ export function unknownPath(
   lacking?: Feature,
 ): Misdirected {
   const path = pathOf(request);
-  if (lacking !== undefined) {
-    return unsupported(`${shown(path)} is not served: ${LACKING[lacking]}.`);
-  }
   const methods = methodsAt(path, endpoints);
-  if (methods.includes(request.method)) {
-    // Found by its resolved path, and the router goes by the path as it was sent.
-    const message = `${shown(path)} is served only when it is requested exactly so, without \`..\` or a fragment.`;
-    return unsupported(message);
-  }
-  if (methods.length > 0) {
+  if (lacking === undefined && methods.length > 0 && !methods.includes(request.method)) {
     const allowed = methods.join(", ");
     if (asksForWebSocket(request)) return noWebSocket(path, allowed);
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;
     return { why: refuse("invalid_request", message), headers: { allow: allowed } };
   }
-  const unslashed = withoutSlashes(path);
-  if (methodsAt(unslashed, endpoints).includes(request.method)) {
-    const message = `${shown(path)} is not served, but ${shown(unslashed)} is: leave out the slash at the end.`;
-    return unsupported(message);
-  }
-  if (COMPLETIONS.test(path)) return unsupported(noCompletions(path));
-  const meant = methodsAt(`/v1${path}`, endpoints).includes(request.method)
-    ? `/v1${path}`
-    : endOf(path, request.method, endpoints);
-  if (meant !== null) {
-    const how = path.includes("//") ? "without a slash at its end" : "directly after this gateway's address";
-    const message = `${shown(path)} is not served, but ${shown(meant)} is: make the client's base URL end in \`/v1\`, ${how}.`;
-    return unsupported(message);
-  }
-  const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages; GET /llms.txt tells what else there is.`;
-  return unsupported(message);
+  const message = `${shown(path)} ${whyNotServed(path, request.method, endpoints, lacking)}`;
+  return { why: refuse("unsupported_endpoint", message), headers: {} };
 }
 
-const unsupported = (message: string): Misdirected => ({
-  why: refuse("unsupported_endpoint", message),
-  headers: {},
-});
+/** The rest of the sentence that begins with the path. */
+function whyNotServed(
+  path: string,
+  method: string,
+  endpoints: readonly Endpoint[],
+  lacking?: Feature,
+): string {
+  if (lacking !== undefined) return `is not served: ${LACKING[lacking]}.`;
+  // Found by its resolved path, and the router goes by the path as it was sent.
+  if (methodsAt(path, endpoints).includes(method))
+    return "is served only when it is requested exactly so, without `..` or a fragment.";
+  const unslashed = withoutSlashes(path);
+  if (methodsAt(unslashed, endpoints).includes(method))
+    return `is not served, but ${shown(unslashed)} is: leave out the slash at the end.`;
+  if (COMPLETIONS.test(path)) return NO_COMPLETIONS;
+  const isWithoutV1 = methodsAt(`/v1${path}`, endpoints).includes(method);
+  const meant = isWithoutV1 ? `/v1${path}` : endOf(path, method, endpoints);
+  const how = path.includes("//") ? "without a slash at its end" : "directly after this gateway's address";
+  return meant === null
+    ? "is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages; GET /llms.txt tells what else there is."
+    : `is not served, but ${shown(meant)} is: make the client's base URL end in \`/v1\`, ${how}.`;
+}
 
 const LACKING: Readonly<Record<Feature, string>> = {
   payments: "this gateway takes no payments; its operator adds credit",
@@ -71,8 +67,8 @@ function noWebSocket(path: string, allowed: string): Misdirected {
 /** OpenAI's older way to generate text, which many tools still have as a setting. */
 const COMPLETIONS = /^(\/api)?(\/v1)*\/completions\/?$/;
 
-const noCompletions = (path: string): string =>
-  `${shown(path)} is not served: it takes a \`prompt\`, which few models still complete. Send POST /v1/chat/completions, with the prompt as \`"messages": [{"role": "user", "content": "…"}]\`; tools call this their chat API. /v1/responses and /v1/messages are served, too.`;
+const NO_COMPLETIONS =
+  'is not served: it takes a `prompt`, which few models still complete. Send POST /v1/chat/completions, with the prompt as `"messages": [{"role": "user", "content": "…"}]`; tools call this their chat API. /v1/responses and /v1/messages are served, too.';
 
 export interface Misdirected {
   readonly why: Refusal;

@@ -219,35 +219,26 @@ function answered(done: CardDecision, payment: Payment, state: "credited" | "hel
     case "not held":
       return notIn(state, payment);
     case "under way":
-      return underWay();
+      return refuse(
+        "internal_error",
+        "A refund of this payment is under way; one that was cut off is taken up within 30 s. Repeat the request.",
+        { retryAfterS: 5 },
+      );
     case "no answer":
-      return noAnswer();
+      return refuse(
+        "internal_error",
+        "It is decided, and the card processor has not answered yet; the log says why. A refund has taken the credit back, and the card has no money yet. Repeat the request.",
+        { retryAfterS: 5 },
+      );
     case "worth unknown":
-      return worthUnknown(payment);
+      return refuse(
+        "invalid_request",
+        `${payment.reason} What that is worth in USD is not known, so it cannot become credit. Resolve it as \`refunded\`, which refunds the card; or keep it, and add what it is worth with POST /admin/credits.`,
+      );
     default:
       return "available" in done ? tooLittle(payment.credited, done.available) : operatorsView(done);
   }
 }
-
-const noAnswer = (): Refusal =>
-  refuse(
-    "internal_error",
-    "It is decided, and the card processor has not answered yet; the log says why. A refund has taken the credit back, and the card has no money yet. Repeat the request.",
-    { retryAfterS: 5 },
-  );
-
-const worthUnknown = ({ reason }: Payment): Refusal =>
-  refuse(
-    "invalid_request",
-    `${reason} What that is worth in USD is not known, so it cannot become credit. Resolve it as \`refunded\`, which refunds the card; or keep it, and add what it is worth with POST /admin/credits.`,
-  );
-
-const underWay = (): Refusal =>
-  refuse(
-    "internal_error",
-    "A refund of this payment is under way; one that was cut off is taken up within 30 s. Repeat the request.",
-    { retryAfterS: 5 },
-  );
 
 const notIn = (state: string, payment: Payment): Refusal =>
   refuse(

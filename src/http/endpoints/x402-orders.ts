@@ -7,7 +7,7 @@ import { standsForOwner } from "../../payments/rails/x402/liability.ts";
 import { paymentRequired, paymentResponse } from "../../payments/rails/x402/offer.ts";
 import { paymentOf } from "../../payments/rails/x402/x402.ts";
 import { usedKey } from "../../payments/refusals.ts";
-import { internalError, invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
+import { invalidField, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import type { KeyId } from "../../units/id.ts";
 import { formatUsd, type NanoUsd } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -66,14 +66,9 @@ function outcome(
 const signFor = (amount: NanoUsd): string =>
   `Credit of ${formatUsd(amount)} is paid for by x402: sign an offer of the header \`payment-required\`, and send the request again with \`payment-signature\`.`;
 
-const nodesAway = (): Refusal => {
-  const { code, details } = internalError();
-  return refuse(
-    code,
+const nodesAway = (): Refusal =>
+  refuse(
+    "internal_error",
     "No network on which credit could be paid for can be reached right now. Nothing was paid. Retry in 5 s.",
-    {
-      ...details,
-      retryAfterS: 5,
-    },
+    { retryAfterS: 5 },
   );
-};

@@ -68,12 +68,11 @@ async function warmUp(
   { secret, blocks }: TurnSender,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { clock, keyring, random } = deps.keyDeps;
-  const { dashboardUrl, contact } = deps.config.settings;
-  const holder = await keyring.identify(secret, clock.now());
-  if (holder === null) return invalidKey(dashboardUrl);
+  const { clock, random } = deps.keyDeps;
+  const holder = await holderOf(secret, deps);
+  if (refused(holder)) return holder;
   const { key, balance } = holder;
-  if (balance.suspended !== null) return suspension(balance.suspended, contact);
+  if (balance.suspended !== null) return suspension(balance.suspended, deps.config.settings.contact);
   const waitS = deps.unpaidRequests.waitS(balance.id, blocks, { bytes, writes: false });
   if (waitS !== null) return tooMuchUnpaid(waitS);
   const atS = Math.floor(clock.now() / 1_000);
@@ -92,12 +91,14 @@ async function roomFor(
   sender: TurnSender,
   deps: HttpDeps,
 ): Promise<BodyRoom | Refusal> {
-  const { clock, keyring } = deps.keyDeps;
-  const holder = await keyring.identify(sender.secret, clock.now());
-  if (holder === null) return invalidKey(deps.config.settings.dashboardUrl);
-  const tooOften = deps.generation.overRate(holder.key);
-  if (tooOften !== null) return tooOften;
-  return takeRoom(holder, bytes, sender, deps, counted);
+  const holder = await holderOf(sender.secret, deps);
+  if (refused(holder)) return holder;
+  return deps.generation.overRate(holder.key) ?? takeRoom(holder, bytes, sender, deps, counted);
+}
+
+async function holderOf(secret: string, { keyDeps, config }: HttpDeps) {
+  const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
+  return holder ?? invalidKey(config.settings.dashboardUrl);
 }
 
 const tooLarge = (limit: number): Refusal =>
