@@ -75,11 +75,11 @@ if (keeperOf !== undefined) {
   const channel = channelToSupervisor();
   channel.listen((message) => {
     if (message.kind === "end") void end(serving.stop);
-    else if (message.kind === "state_wanted")
+    else if (message.kind === "question")
       channel.send({
-        kind: "state",
-        round: message.round,
-        state: { metrics: processMetrics(), hosts: NO_HOSTS },
+        kind: "answer",
+        id: message.id,
+        answer: { metrics: processMetrics(), hosts: NO_HOSTS },
       });
   });
 }

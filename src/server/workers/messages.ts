@@ -11,13 +11,35 @@ import type { ReceiptId } from "../../units/id.ts";
  * version.
  */
 export type FromWorker =
-  | { readonly kind: "question"; readonly id: number; readonly query: SupervisorQuery }
+  | Question<SupervisorQuery>
+  | Answer<WorkerAnswers[keyof WorkerAnswers]>
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
-  | { readonly kind: "state"; readonly round: number; readonly state: WorkerState }
-  | { readonly kind: "receipt_found"; readonly search: number; readonly receipt: StoredReceipt | null }
   | SlotsMessage
   | RestMessage
   | StaysMessage;
+
+export interface Question<Query> {
+  readonly kind: "question";
+  readonly id: number;
+  readonly query: Query;
+}
+
+export interface Answer<Content> {
+  readonly kind: "answer";
+  /** The question's. */
+  readonly id: number;
+  readonly answer: Content;
+}
+
+/** What a worker is asked: for its state, and for a receipt that may be in its memory. */
+export type WorkerQuery =
+  | { readonly about: "state" }
+  | { readonly about: "receipt"; readonly receipt: ReceiptId };
+
+export interface WorkerAnswers {
+  readonly state: WorkerState;
+  readonly receipt: StoredReceipt | null;
+}
 
 /** What a worker says of itself. */
 export interface WorkerState {
@@ -70,8 +92,7 @@ export interface SupervisorAnswers {
 export type ToWorker =
   /** To the keeper of the database, once all workers have ended. */
   | { readonly kind: "end" }
-  | { readonly kind: "state_wanted"; readonly round: number }
-  | { readonly kind: "receipt_wanted"; readonly search: number; readonly receipt: ReceiptId }
+  | Question<WorkerQuery>
   | {
       readonly kind: "slots_granted" | "slots_recalled";
       readonly host: string;
@@ -80,11 +101,7 @@ export type ToWorker =
     }
   | RestMessage
   | StaysMessage
-  | {
-      readonly kind: "answer";
-      readonly id: number;
-      readonly answer: SupervisorAnswers[keyof SupervisorAnswers];
-    };
+  | Answer<SupervisorAnswers[keyof SupervisorAnswers]>;
 
 /** A worker's end of the channel to its supervisor. */
 export interface IpcChannel {

@@ -1,17 +1,22 @@
 import { AddressThrottle, type Throttled, throttlesOf } from "../../ledger/limits/address.ts";
 import { workerFolderPath } from "../../store/data-folder.ts";
-import type { Clock } from "../../units/clock.ts";
+import type { StoredReceipt } from "../../store/ledger/receipts.ts";
+import { atMost, type Clock } from "../../units/clock.ts";
+import type { ReceiptId } from "../../units/id.ts";
 import type { Log } from "../../units/log.ts";
 import { cannotListen } from "../listening.ts";
 import { RUNTIME } from "../runtime.ts";
 import {
+  ANSWER_MS,
   type FromWorker,
   KEEPER,
   type SupervisorAnswers,
   type SupervisorQuery,
   type ToWorker,
+  type WorkerAnswers,
+  type WorkerQuery,
 } from "./messages.ts";
-import { ReceiptSearch } from "./receipt-search.ts";
+import { Questions } from "./questions.ts";
 import { SharedSlots } from "./shared-slots.ts";
 import { WorkerReport } from "./worker-report.ts";
 
@@ -24,9 +29,8 @@ import { WorkerReport } from "./worker-report.ts";
  */
 export class Supervisor {
   private readonly workers: WorkerProcess[];
-  private readonly keeper: WorkerProcess = { number: KEEPER, failures: 0, serving: false };
+  private readonly keeper = workerProcess(KEEPER);
   private readonly report: WorkerReport;
-  private readonly search: ReceiptSearch;
   private readonly slots: SharedSlots;
   private readonly throttles: Record<Throttled, AddressThrottle>;
   private stopping = false;
@@ -37,21 +41,16 @@ export class Supervisor {
     private readonly options: SupervisorOptions,
     private readonly port: number,
   ) {
-    this.workers = Array.from({ length: options.workers }, (_, index) => ({
-      number: index + 1,
-      failures: 0,
-      serving: false,
-    }));
+    this.workers = Array.from({ length: options.workers }, (_, index) => workerProcess(index + 1));
     this.slots = new SharedSlots(options.workers, (number, message) => {
       const worker = this.workers[number - 1];
       if (worker !== undefined) send(worker, message);
     });
     this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
-    this.search = new ReceiptSearch(options.clock);
     this.report = new WorkerReport(options.clock, () =>
-      [...this.workers, ...(options.isKept ? [this.keeper] : [])].map((worker) => ({
-        number: worker.number,
-        requestState: worker.serving ? (round) => send(worker, { kind: "state_wanted", round }) : null,
+      [...this.workers, ...(options.isKept ? [this.keeper] : [])].map(({ number, serving, questions }) => ({
+        number,
+        requestState: serving ? () => questions.request({ about: "state" }) : null,
       })),
     );
   }
@@ -143,10 +142,8 @@ export class Supervisor {
 
   private handleMessage(worker: WorkerProcess, message: FromWorker): void {
     switch (message.kind) {
-      case "state":
-        return this.report.onWorkerState(worker.number, message.round, message.state);
-      case "receipt_found":
-        return this.search.answered(message.search, message.receipt);
+      case "answer":
+        return worker.questions.answered(message);
       case "given_back":
         return this.throttles[message.throttled].giveBack(message.block);
       case "question":
@@ -180,15 +177,23 @@ export class Supervisor {
       case "hosts":
         return this.report.hosts();
       case "receipt":
-        return this.search.find(
-          question.receipt,
-          this.others(asker).map((worker) => ({
-            find: (search, receipt) => send(worker, { kind: "receipt_wanted", search, receipt }),
-          })),
-        );
+        return this.receiptOf(this.others(asker), question.receipt);
       case "throttle":
         return this.throttles[question.throttled].take(question.block, question.limit);
     }
+  }
+
+  /** In the memory of one of them. Null when none of them has it, or those that have not said so keep silent. */
+  private async receiptOf(
+    workers: readonly WorkerProcess[],
+    receipt: ReceiptId,
+  ): Promise<StoredReceipt | null> {
+    const answers = workers.map(async ({ questions }) => {
+      const found = await questions.request({ about: "receipt", receipt });
+      return found ?? Promise.reject();
+    });
+    const first = Promise.any(answers).catch(() => null);
+    return (await atMost(this.options.clock, ANSWER_MS, first)) ?? null;
   }
 
   private others(than: WorkerProcess): readonly WorkerProcess[] {
@@ -198,6 +203,7 @@ export class Supervisor {
   private ended(worker: WorkerProcess, served: boolean, startedMs: number, by: string | number | null): void {
     worker.child = undefined;
     worker.serving = false;
+    worker.questions.drop();
     if (this.isOver(worker)) return;
     const { clock, log } = this.options;
     this.report.ended(worker.number);
@@ -243,6 +249,12 @@ export interface SupervisorOptions {
   readonly onListening?: (stop: () => Promise<void>) => void;
 }
 
+function workerProcess(number: number): WorkerProcess {
+  const questions: WorkerProcess["questions"] = new Questions((question) => send(worker, question));
+  const worker: WorkerProcess = { number, failures: 0, serving: false, questions };
+  return worker;
+}
+
 interface WorkerProcess {
   /** From 1, or `KEEPER`. */
   readonly number: number;
@@ -251,6 +263,8 @@ interface WorkerProcess {
   serving: boolean;
   /** It served before, in another process. */
   isAgain?: true;
+  /** To its present process. */
+  readonly questions: Questions<WorkerQuery, WorkerAnswers>;
   /** How often in a row it ended soon after its start. */
   failures: number;
 }

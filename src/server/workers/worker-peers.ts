@@ -3,9 +3,10 @@ import { type Throttles, throttlesOf } from "../../ledger/limits/address.ts";
 import type { Affinity, RemoteRoute } from "../../routing/affinity.ts";
 import type { Health, HostRest } from "../../routing/health.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
-import type { Clock } from "../../units/clock.ts";
+import { atMost, type Clock } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerState } from "./messages.ts";
+import { Questions } from "./questions.ts";
 
 /** What one worker shares with the others, through the supervisor. */
 export class WorkerPeers {
@@ -20,8 +21,9 @@ export class WorkerPeers {
   });
   readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
   readonly stays = (routes: readonly RemoteRoute[]): void => this.channel.send({ kind: "stays", routes });
-  private lastId = 0;
-  private readonly open = new Map<number, (answer: unknown) => void>();
+  private readonly questions = new Questions<SupervisorQuery, SupervisorAnswers>((question) =>
+    this.channel.send(question),
+  );
 
   constructor(
     private readonly channel: IpcChannel,
@@ -41,15 +43,12 @@ export class WorkerPeers {
   private handleMessage(message: ToWorker, own: SharedRooms): void {
     switch (message.kind) {
       case "answer":
-        return this.open.get(message.id)?.(message.answer);
-      case "state_wanted":
-        return this.channel.send({ kind: "state", round: message.round, state: own.state() });
-      case "receipt_wanted":
-        return this.channel.send({
-          kind: "receipt_found",
-          search: message.search,
-          receipt: own.receipts.here(message.receipt),
-        });
+        return this.questions.answered(message);
+      case "question": {
+        const { id, query } = message;
+        const answer = query.about === "state" ? own.state() : own.receipts.here(query.receipt);
+        return this.channel.send({ kind: "answer", id, answer });
+      }
       case "slots_granted":
         return own.slots.given(message.host, message.most, message.count);
       case "slots_recalled":
@@ -65,18 +64,9 @@ export class WorkerPeers {
    * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
    */
   async query<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
-    if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
-    const id = ++this.lastId;
-    const { promise, resolve, reject } = Promise.withResolvers<SupervisorAnswers[Q["about"]]>();
-    const timer = this.clock.after(TIMEOUT_MS, () => reject(new Error("the supervisor does not answer")));
-    this.open.set(id, resolve as (answer: unknown) => void);
-    this.channel.send({ kind: "question", id, query: question });
-    try {
-      return await promise;
-    } finally {
-      this.open.delete(id);
-      timer.cancel();
-    }
+    const answer = await atMost(this.clock, TIMEOUT_MS, this.questions.request(question));
+    if (answer === undefined) throw new Error("the supervisor does not answer");
+    return answer;
   }
 }
 
@@ -91,5 +81,3 @@ interface SharedRooms {
 
 /** The supervisor itself waits half a second for the slowest worker. */
 const TIMEOUT_MS = 2_000;
-/** Questions that are not answered yet. */
-const MAX_OPEN = 10_000;

@@ -3,7 +3,7 @@ import type { KeyLoad } from "../../hosts/slots/host-key-slots.ts";
 import type { HostLoad } from "../../hosts/slots/host-slots.ts";
 import { lasting, type Metric, togetherOf } from "../../telemetry/metric.ts";
 import { labels, sampled } from "../../telemetry/series.ts";
-import type { Clock } from "../../units/clock.ts";
+import { atMost, type Clock } from "../../units/clock.ts";
 import { ANSWER_MS, KEEPER, type WorkerState } from "./messages.ts";
 
 /**
@@ -13,12 +13,8 @@ import { ANSWER_MS, KEEPER, type WorkerState } from "./messages.ts";
  * look like that many new requests.
  */
 export class WorkerReport {
-  private rounds = 0;
   /** Resolves with the workers that kept silent. */
   private running: Promise<ReadonlySet<number>> | null = null;
-  /** Whose answer the present round waits for. */
-  private readonly missing = new Set<number>();
-  private complete: () => void = () => {};
   /** By worker: what its present process said last. */
   private readonly latest = new Map<number, WorkerState>();
   /** Metrics of processes that have ended. */
@@ -49,12 +45,6 @@ export class WorkerReport {
     };
   }
 
-  onWorkerState(worker: number, round: number, state: WorkerState): void {
-    // An answer that is too late for its round is still the newest one known.
-    this.latest.set(worker, state);
-    if (round === this.rounds) this.answered(worker);
-  }
-
   /** The worker's process has ended; another is started in its place. */
   ended(worker: number): void {
     const last = lasting(this.latest.get(worker)?.metrics ?? []);
@@ -64,7 +54,6 @@ export class WorkerReport {
       { worker, metrics: last },
     ]).map((metric) => ({ ...metric, samples: metric.samples.slice(0, MAX_PAST_SAMPLES) }));
     this.restarts[worker === KEEPER ? "keeper" : "workers"] += 1;
-    this.answered(worker);
   }
 
   /** Callers during a round share its result. */
@@ -76,28 +65,17 @@ export class WorkerReport {
   }
 
   private async runRound(): Promise<ReadonlySet<number>> {
-    this.rounds += 1;
-    const serving = this.workers().filter((worker) => worker.requestState !== null);
-    for (const { number } of serving) this.missing.add(number);
-    for (const { requestState } of serving) requestState!(this.rounds);
-    await this.allAnswered();
-    const silent = new Set(this.missing);
-    this.missing.clear();
-    return silent;
-  }
-
-  private async allAnswered(): Promise<void> {
-    if (this.missing.size === 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.complete = resolve;
-    const timer = this.clock.after(ANSWER_MS, resolve);
-    await promise;
-    timer.cancel();
-  }
-
-  private answered(worker: number): void {
-    this.missing.delete(worker);
-    if (this.missing.size === 0) this.complete();
+    const silent = new Set<number>();
+    const answers = this.workers().map(async ({ number, requestState }) => {
+      if (requestState === null) return;
+      silent.add(number);
+      const state = await requestState();
+      silent.delete(number);
+      // An answer that is too late for its round is still the newest one known.
+      if (state !== undefined) this.latest.set(number, state);
+    });
+    await atMost(this.clock, ANSWER_MS, Promise.all(answers));
+    return new Set(silent);
   }
 
   private own(silent: ReadonlySet<number>): Metric[] {
@@ -126,8 +104,8 @@ export class WorkerReport {
 
 export interface ReportingWorker {
   readonly number: number;
-  /** Asks it to tell of itself; null while it does not serve. */
-  readonly requestState: ((round: number) => void) | null;
+  /** Asks it to tell of itself, undefined when it has ended; null while it does not serve. */
+  readonly requestState: (() => Promise<WorkerState | undefined>) | null;
 }
 
 /** Samples of one metric: the labels of models that were configured once and of hosts that are gone add up. */

@@ -11,7 +11,7 @@ const REFUSED = { at: 5, detail: "status 401" };
 class Fixture {
   readonly clock = new ManualClock();
   readonly counts = [0, 0];
-  readonly requests: number[][] = [[], []];
+  readonly requests: ((state: WorkerState | undefined) => void)[][] = [[], []];
   readonly serving = [true, true];
   keeper: ReportingWorker | null = null;
   readonly call = new WorkerReport(this.clock, () => [
@@ -21,8 +21,7 @@ class Fixture {
   ]);
 
   answer(index: number): void {
-    for (const round of this.requests[index]!.splice(0))
-      this.call.onWorkerState(index + 1, round, this.state(index));
+    for (const answer of this.requests[index]!.splice(0)) answer(this.state(index));
   }
 
   async lines(): Promise<string[]> {
@@ -78,10 +77,9 @@ class Fixture {
   }
 
   private member(index: number): ReportingWorker {
-    const requestState = this.serving[index]!
-      ? (round: number) => void this.requests[index]!.push(round)
-      : null;
-    return { number: index + 1, requestState: requestState };
+    const request = () =>
+      new Promise<WorkerState | undefined>((answer) => void this.requests[index]!.push(answer));
+    return { number: index + 1, requestState: this.serving[index]! ? request : null };
   }
 }
 
@@ -127,6 +125,7 @@ test("a worker that ends while it is asked is not waited for", async () => {
   const pending = deps.lines();
   deps.answer(0);
   deps.serving[1] = false;
+  deps.requests[1]!.pop()!(undefined);
   deps.call.ended(2);
   expect(await pending).toContain('gateway_workers{state="starting"} 1');
 });
@@ -193,13 +192,13 @@ test("the keeper of the database tells of itself, is no worker, and its restarts
     metrics: [{ ...memory, samples: [["", "", 7]] as const }],
     hosts: { routes: [], loads: [] },
   };
-  deps.keeper = { number: KEEPER, requestState: (round) => deps.call.onWorkerState(KEEPER, round, state) };
+  deps.keeper = { number: KEEPER, requestState: async () => state };
   const lines = await linesOf(deps);
   expect(lines).toContain('bytes{worker="keeper"} 7');
   expect(lines).toContain('gateway_workers{state="answered"} 2');
   expect(lines).toContain("gateway_keeper_restarts_total 0");
   deps.call.ended(KEEPER);
-  deps.keeper = { number: KEEPER, requestState() {} };
+  deps.keeper = { number: KEEPER, requestState: () => new Promise(() => {}) };
   const pending = linesOf(deps);
   await Promise.resolve();
   deps.clock.advance(500);
