@@ -6,7 +6,7 @@ import { PromptSizes } from "../generation/prompt-sizes.ts";
 import { KeptPrompts } from "../generation/recount.ts";
 import { userPseudonyms } from "../generation/request-tags.ts";
 import { CountAllowance } from "../ledger/limits/count-allowance.ts";
-import { BROKEN_OFF, pairing } from "../surfaces/surfaces.ts";
+import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { errorObject } from "../units/errors/refusal.ts";
 import { chanceOf } from "../units/random.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
@@ -84,7 +84,7 @@ export function openRepeats(
     clock,
     deadlines,
     silenceMs: () => active.generation.totalMs + SETTLED_MS,
-    brokenOff: (surface, why) => BROKEN_OFF[surface](errorObject(why, active.generation.baseUrl)),
+    brokenOff: (surface, why) => SURFACES[surface].brokenOff(errorObject(why, active.generation.baseUrl)),
   });
   const repeats = new Repeats({ ...shared, peers });
   const passed = new PassedRepeats(active.config.bodyMemoryBytes, {

@@ -23,6 +23,8 @@ export interface Surface {
   readRequest(body: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal;
   /** The body of an HTTP error as clients of this language expect it. */
   errorBody(error: ErrorObject, receiptId: string): Uint8Array;
+  /** The end of a stream of which no more is known than its language. */
+  brokenOff(error: ErrorObject): Uint8Array;
   /** A whole 2xx answer of a host as the stream that the host would have sent, or what is wrong with it. */
   synthesizeStream(body: Uint8Array): Uint8Array | HostError;
 }

@@ -1,44 +1,31 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
-import type { ErrorObject } from "../units/errors/refusal.ts";
-import { chat, chatToChat } from "./chat/chat.ts";
-import { ChatJudge } from "./chat/judge.ts";
-import { MessagesJudge } from "./messages/judge.ts";
-import { messages, messagesToMessages } from "./messages/messages.ts";
+import { chat } from "./chat/chat.ts";
+import type { Language } from "./language.ts";
+import { messages } from "./messages/messages.ts";
 import { translation } from "./pairing/pairing.ts";
-import { ResponsesJudge } from "./responses/judge.ts";
-import { responses, responsesToResponses } from "./responses/responses.ts";
-import type { Pairing, Surface } from "./surface.ts";
+import { responses } from "./responses/responses.ts";
+import type { Pairing } from "./surface.ts";
 
-export const SURFACES: Readonly<Record<SurfaceName, Surface>> = {
+export const SURFACES: Readonly<Record<SurfaceName, Language>> = {
   "chat.completions": chat,
   responses,
   messages,
 };
 
+const pairingsOf = (client: Language): Readonly<Record<SurfaceName, Pairing>> => ({
+  "chat.completions": paired(client, chat),
+  responses: paired(client, responses),
+  messages: paired(client, messages),
+});
+
+const paired = (client: Language, host: Language): Pairing =>
+  client === host ? client.passing : translation(client, host);
+
 /** By the client's language, then by the host's. */
 const PAIRINGS: Readonly<Record<SurfaceName, Readonly<Record<SurfaceName, Pairing>>>> = {
-  "chat.completions": {
-    "chat.completions": chatToChat,
-    responses: translation("chat.completions", "responses"),
-    messages: translation("chat.completions", "messages"),
-  },
-  responses: {
-    "chat.completions": translation("responses", "chat.completions"),
-    responses: responsesToResponses,
-    messages: translation("responses", "messages"),
-  },
-  messages: {
-    "chat.completions": translation("messages", "chat.completions"),
-    responses: translation("messages", "responses"),
-    messages: messagesToMessages,
-  },
-};
-
-/** The end of a stream of which no more is known than its language. */
-export const BROKEN_OFF: Readonly<Record<SurfaceName, (error: ErrorObject) => Uint8Array>> = {
-  "chat.completions": (error) => new ChatJudge("", null, false).fail(error, null),
-  responses: (error) => new ResponsesJudge("", null).fail(error, null),
-  messages: (error) => new MessagesJudge("", null).fail(error, null),
+  "chat.completions": pairingsOf(chat),
+  responses: pairingsOf(responses),
+  messages: pairingsOf(messages),
 };
 
 export const pairing = (client: SurfaceName, host: SurfaceName): Pairing => PAIRINGS[client][host];

@@ -74,11 +74,11 @@ export class AnswerText {
 
   /** The texts, each whole, and how many tokens next to them were not kept. */
   all(): Written {
-    return this.between(BEGINNING, this.moment);
+    return this.since(BEGINNING);
   }
 
   sinceReport(): Written {
-    return this.between(this.reportMoment, this.moment);
+    return this.since(this.reportMoment);
   }
 
   /** How far it has come, for `since`. */
@@ -95,7 +95,21 @@ export class AnswerText {
 
   /** The texts from that moment on, to another or the end. */
   since(from: TextMoment, to: TextMoment = this.moment): Written {
-    return this.between(from, to);
+    const end = Math.min(to.length, this.length);
+    const spelt = Buffer.prototype.toString.call(this.kept, "utf8", Math.min(from.length, end), end);
+    const texts = new Map<string, string>();
+    const alone: string[] = [];
+    // A report may come within a text: then its rest has no head.
+    for (const part of spelt.split("\n")) {
+      const head = part.indexOf("\t");
+      const label = head === -1 ? "rest" : part.slice(0, head);
+      const text = part.slice(head + 1);
+      if (text === "") continue;
+      if (label === "") alone.push(text);
+      else texts.set(label, (texts.get(label) ?? "") + text);
+    }
+    const unkept = Math.max(0, Math.min(to.unkept, this.unkept) - from.unkept);
+    return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(unkept) };
   }
 
   private goesOn(bytes: number, channel: number, tokens: number): boolean {
@@ -126,24 +140,6 @@ export class AnswerText {
 
   private write(text: string, at: number): number {
     return Buffer.prototype.write.call(this.kept, text, at);
-  }
-
-  private between(from: TextMoment, to: TextMoment): Written {
-    const end = Math.min(to.length, this.length);
-    const spelt = Buffer.prototype.toString.call(this.kept, "utf8", Math.min(from.length, end), end);
-    const texts = new Map<string, string>();
-    const alone: string[] = [];
-    // A report may come within a text: then its rest has no head.
-    for (const part of spelt.split("\n")) {
-      const head = part.indexOf("\t");
-      const label = head === -1 ? "rest" : part.slice(0, head);
-      const text = part.slice(head + 1);
-      if (text === "") continue;
-      if (label === "") alone.push(text);
-      else texts.set(label, (texts.get(label) ?? "") + text);
-    }
-    const unkept = Math.max(0, Math.min(to.unkept, this.unkept) - from.unkept);
-    return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(unkept) };
   }
 }
 

@@ -1,5 +1,4 @@
 import { AnswerPolicy } from "../../surfaces/pairing/answer-policy.ts";
-import { LANGUAGES } from "../../surfaces/pairing/languages.ts";
 import type { Billed, GenerationRequest } from "../../surfaces/surface.ts";
 import { SURFACES } from "../../surfaces/surfaces.ts";
 import { type AnswerWriter, CollectedAnswer } from "../../surfaces/vocabulary/answer-writer.ts";
@@ -82,19 +81,18 @@ async function answer(
     return refusal(
       refuse("context_too_long", `The prompt is too long: ${input} tokens > ${contextLength} maximum.`),
     );
-  const language = LANGUAGES[request.surface];
   const metadata = { publicModel: SIMULATED_MODEL, atS: Math.floor(clock.now() / 1_000) };
   // Freeform tools need no wrapping here: the simulated host reads them in every language.
   const policy = (to: AnswerWriter) =>
     new AnswerPolicy(to, request, { name: request.surface, wrapsCustomTools: false });
   if (request.stream) {
-    const writer = language.openWriter(request, metadata, FAMILY);
+    const writer = surface.openWriter(request, metadata, FAMILY);
     const telling = simulated.writeTo(policy(writer), () => writer.ping());
     return stream(writer, telling, { tokens: simulated.usage, costUsd: 0 }, clock, paceMs);
   }
   const whole = new CollectedAnswer();
   simulated.writeTo(policy(whole)).forEach(() => {});
-  return Response.json(language.writeAnswer(whole, simulated.usage, request, metadata, FAMILY));
+  return Response.json(surface.writeAnswer(whole, simulated.usage, request, metadata, FAMILY));
 }
 
 /** Nothing that it says is sealed. */
@@ -118,7 +116,7 @@ function conversationOf({ surface, json, model, stream }: GenerationRequest): Co
     defaultMaxOutputTokens: SIMULATED_LIMITS.maxOutputTokens,
   };
   const body = new ObjectReader(json, new TranslationReport(surface, surface, target));
-  return LANGUAGES[surface].readRequest(body, json);
+  return SURFACES[surface].readConversation(body, json);
 }
 
 const respond = (body: Uint8Array, status: number): Response =>

@@ -99,7 +99,7 @@ export class ChatWriter extends AnswerWriter {
 
   private finished = false;
 
-  finish(): void {
+  override finish(): void {
     this.finished = true;
     this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"${this.reason}"}]}`);
   }

@@ -2,6 +2,7 @@ import { invalid, type Refusal, refused } from "../../units/errors/refusal.ts";
 import { COMMENT } from "../events/sse.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json, type MutableJson } from "../json/json.ts";
+import type { Language } from "../language.ts";
 import { addText, replyReader } from "../passing/reply.ts";
 import type { BodyChanges } from "../request/body-changes.ts";
 import { withOwnBreakpoint } from "../request/own-marks.ts";
@@ -14,36 +15,46 @@ import {
   readChoices,
   toRequest,
 } from "../request.ts";
-import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
+import type { GenerationRequest, HostBody, HostTarget } from "../surface.ts";
 import { readOpenAiUsage, writeChatUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
-import { ceilingOf, faultIn, isFiltered, withMessages } from "./answer-reader.ts";
+import { ChatReader, ceilingOf, faultIn, isFiltered, withMessages } from "./answer-reader.ts";
+import { ChatWriter, writeChatAnswer } from "./answer-writer.ts";
 import { ChatCollector } from "./collector.ts";
 import { mayHoldForeignMarks, withoutForeignMarks } from "./foreign-cache-marks.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
 import { makeContentPlain } from "./plain-content.ts";
+import { readChatRequest } from "./request-reader.ts";
+import { writeChatRequest } from "./request-writer.ts";
 import { synthesizeChatStream } from "./synthesize-stream.ts";
-import { forEachWritten } from "./text-events.ts";
+import { CHAT_TEXTS, forEachWritten } from "./text-events.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
-export const chat: Surface = {
+export const chat: Language = {
   name: "chat.completions",
   path: "/chat/completions",
   keepalive: COMMENT,
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
+  brokenOff: (error) => new ChatJudge("", null, false).fail(error, null),
   synthesizeStream: streamSynthesizer(faultIn, synthesizeChatStream),
-};
-
-export const chatToChat: Pairing = {
-  hostBody,
-  readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeChatUsage),
-  openStream: (request, { publicModel }) =>
-    new ChatJudge(publicModel, null, wantsUsage(request.json), ceilingOf(request)),
-  openWhole: (request, { publicModel }) =>
-    new ChatJudge(publicModel, new ChatCollector(), true, ceilingOf(request)),
+  passing: {
+    hostBody,
+    readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeChatUsage),
+    openStream: (request, { publicModel }) =>
+      new ChatJudge(publicModel, null, wantsUsage(request.json), ceilingOf(request)),
+    openWhole: (request, { publicModel }) =>
+      new ChatJudge(publicModel, new ChatCollector(), true, ceilingOf(request)),
+  },
+  readConversation: readChatRequest,
+  writeConversation: writeChatRequest,
+  openReader: (events, family, request) => new ChatReader(events, family, ceilingOf(request)),
+  texts: CHAT_TEXTS,
+  openWriter: ({ json }, metadata) => new ChatWriter(metadata, wantsUsage(json)),
+  writeAnswer: (answer, usage, _request, metadata) => writeChatAnswer(answer, usage, metadata),
+  wrapsCustomTools: true,
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {

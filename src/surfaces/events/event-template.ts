@@ -304,7 +304,7 @@ function endOfText(bytes: Uint8Array, from: number): number {
 }
 
 /** Behind a whole number of at most 15 digits; -1 where there is none. */
-function endOfDigits(bytes: Uint8Array, from: number): number {
+export function endOfDigits(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at]! >= ZERO && bytes[at]! <= NINE) at++;
   return at === from || at - from > 15 || (bytes[from] === ZERO && at > from + 1) ? -1 : at;

@@ -2,7 +2,7 @@ import { estimateJsonText, NO_JSON_TEXT } from "../../tokens/estimate.ts";
 import { textOf } from "../json/bytes.ts";
 import { type Json, parseObject } from "../json/json.ts";
 import { JsonCursor } from "../json/json-cursor.ts";
-import { COUNT, type FoundText, FREE_TEXT, FreeMembers, NUMBER } from "./event-template.ts";
+import { COUNT, endOfDigits, type FoundText, FREE_TEXT, FreeMembers, NUMBER } from "./event-template.ts";
 import type { CurrentEvent } from "./sse.ts";
 
 /** What makes an event of a language one of text alone, as nearly all are. */
@@ -118,10 +118,4 @@ const NOT_ASCII = /[\u0080-\uffff]/g;
 const escapeOf = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** A whole number that fits a template's gap. */
-function isCount(bytes: Uint8Array, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) if (bytes[at]! < ZERO || bytes[at]! > NINE) return false;
-  return to > from && to - from <= 15 && (bytes[from] !== ZERO || to === from + 1);
-}
-
-const ZERO = 0x30;
-const NINE = 0x39;
+const isCount = (bytes: Uint8Array, from: number, to: number): boolean => endOfDigits(bytes, from) === to;

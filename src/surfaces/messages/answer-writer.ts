@@ -44,7 +44,7 @@ export class MessagesWriter extends AnswerWriter {
       stop_sequence: null,
       usage: writeMessageUsage(usage ?? { ...NO_USAGE, input: this.promptEstimate }),
     };
-    this.event("message_start", JSON.stringify({ type: "message_start", message }));
+    this.emit("message_start", { message });
   }
 
   open(block: OpenBlock): void {
@@ -71,15 +71,13 @@ export class MessagesWriter extends AnswerWriter {
       else if (seal !== null) this.announce({ type: "redacted_thinking", data: sealText(seal) });
       else return;
     } else if (isFreeform(this.block!)) this.piece(FREEFORM_TAIL);
-    this.event("content_block_stop", `{"type":"content_block_stop","index":${this.index}}`);
+    this.emit("content_block_stop", { index: this.index });
   }
 
   stop(reason: StopReason, sequence: string | null): void {
     this.reason = reason;
     this.sequence = sequence;
   }
-
-  finish(): void {}
 
   last(bill: Billed): Uint8Array {
     const delta = {
@@ -89,17 +87,17 @@ export class MessagesWriter extends AnswerWriter {
       container: null,
     };
     const usage = billedUsage(null, bill, writeMessagesUsage);
-    this.event("message_delta", JSON.stringify({ type: "message_delta", delta, usage }));
-    this.event("message_stop", '{"type":"message_stop"}');
+    this.emit("message_delta", { delta, usage });
+    this.emit("message_stop", {});
     return this.take();
   }
 
   override ping(): void {
-    this.event("ping", '{"type":"ping"}');
+    this.emit("ping", {});
   }
 
   fail({ message, type, code, param }: ErrorObject): Uint8Array {
-    this.event("error", JSON.stringify({ type: "error", error: { type, message, code, param } }));
+    this.emit("error", { error: { type, message, code, param } });
     return this.take();
   }
 
@@ -110,8 +108,7 @@ export class MessagesWriter extends AnswerWriter {
   private announce(content: Json): void {
     this.announced = true;
     this.index += 1;
-    const start = { type: "content_block_start", index: this.index, content_block: content };
-    this.event("content_block_start", JSON.stringify(start));
+    this.emit("content_block_start", { index: this.index, content_block: content });
     const [type, member] = DELTAS[this.block!.kind];
     this.deltaHead = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.index},"delta":{"type":"${type}","${member}":`;
   }
@@ -119,11 +116,11 @@ export class MessagesWriter extends AnswerWriter {
   /** Every thought is signed: an unsigned one could not be distinguished from a host's own when it comes back. */
   private sign(seal: Seal | null): void {
     const signature = signatureOf(seal, this.hostFamily);
-    const delta = { type: "signature_delta", signature };
-    this.event(
-      "content_block_delta",
-      JSON.stringify({ type: "content_block_delta", index: this.index, delta }),
-    );
+    this.emit("content_block_delta", { index: this.index, delta: { type: "signature_delta", signature } });
+  }
+
+  private emit(type: string, members: Json): void {
+    this.event(type, JSON.stringify({ type, ...members }));
   }
 }
 

@@ -2,47 +2,59 @@ import { invalid, type Refusal, refuse, refused } from "../../units/errors/refus
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { joined } from "../json/bytes.ts";
 import { asObject, type Json } from "../json/json.ts";
+import type { Language } from "../language.ts";
 import { encodeEvent } from "../passing/judge.ts";
 import { replyReader } from "../passing/reply.ts";
 import type { BodyChanges } from "../request/body-changes.ts";
 import { lowerBudget } from "../request/lowered-budget.ts";
 import { withCacheMarks } from "../request/own-marks.ts";
 import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
-import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
+import type { GenerationRequest, HostBody, HostTarget } from "../surface.ts";
 import { readAnthropicUsage, writeMessagesUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
-import { faultIn, isFiltered } from "./answer-reader.ts";
+import { faultIn, isFiltered, MessagesReader } from "./answer-reader.ts";
+import { MessagesWriter, writeMessagesAnswer } from "./answer-writer.ts";
 import { MessagesCollector } from "./collector.ts";
 import { readWriters } from "./fallback-blocks.ts";
 import { MessagesJudge } from "./judge.ts";
+import { readMessagesRequest } from "./request-reader.ts";
+import { writeMessagesRequest } from "./request-writer.ts";
 import { synthesizeMessagesStream } from "./synthesize-stream.ts";
-import { addBlock } from "./text-events.ts";
+import { addBlock, MESSAGES_TEXTS } from "./text-events.ts";
 import { FALLBACKS_BETA, olderVersion } from "./version.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
-export const messages: Surface = {
+export const messages: Language = {
   name: "messages",
   path: "/messages",
   keepalive: encodeEvent("ping", { type: "ping" }),
   readRequest,
   errorBody: (error, receiptId) =>
     Buffer.from(JSON.stringify({ type: "error", error, request_id: receiptId })),
+  brokenOff: (error) => new MessagesJudge("", null).fail(error, null),
   synthesizeStream: streamSynthesizer(faultIn, synthesizeMessagesStream),
-};
-
-export const messagesToMessages: Pairing = {
-  hostBody,
-  readReply: replyReader(
-    faultIn,
-    readTexts,
-    isFiltered,
-    (usage) => readAnthropicUsage(usage, null),
-    writeMessagesUsage,
-    readWriters,
-  ),
-  openStream: (_request, { publicModel, idOf }) => new MessagesJudge(publicModel, null, idOf),
-  openWhole: (_request, { publicModel, idOf }) =>
-    new MessagesJudge(publicModel, new MessagesCollector(), idOf),
+  passing: {
+    hostBody,
+    readReply: replyReader(
+      faultIn,
+      readTexts,
+      isFiltered,
+      (usage) => readAnthropicUsage(usage, null),
+      writeMessagesUsage,
+      readWriters,
+    ),
+    openStream: (_request, { publicModel, idOf }) => new MessagesJudge(publicModel, null, idOf),
+    openWhole: (_request, { publicModel, idOf }) =>
+      new MessagesJudge(publicModel, new MessagesCollector(), idOf),
+  },
+  readConversation: readMessagesRequest,
+  writeConversation: writeMessagesRequest,
+  openReader: (events, family) => new MessagesReader(events, family),
+  texts: MESSAGES_TEXTS,
+  openWriter: ({ promptEstimate }, metadata, family) => new MessagesWriter(metadata, family, promptEstimate),
+  writeAnswer: (answer, usage, _request, metadata, family) =>
+    writeMessagesAnswer(answer, usage, metadata, family),
+  wrapsCustomTools: true,
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {

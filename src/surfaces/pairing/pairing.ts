@@ -1,4 +1,3 @@
-import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../units/errors/refusal.ts";
 import { EventJudge } from "../events/event-judge.ts";
 import { SOLE_TEXT, type TextEvents } from "../events/sole-text.ts";
@@ -6,6 +5,7 @@ import { type CurrentEvent, EVENT, eventEnd } from "../events/sse.ts";
 import { textOf } from "../json/bytes.ts";
 import { exactly } from "../json/exact-json.ts";
 import { asObject, type Json, parseObject } from "../json/json.ts";
+import type { Language } from "../language.ts";
 import { olderVersion } from "../messages/version.ts";
 import { accountReference } from "../request/account-references.ts";
 import { withBreakpoint, withCacheMarks } from "../request/own-marks.ts";
@@ -29,54 +29,48 @@ import { ObjectReader } from "../vocabulary/object-reader.ts";
 import { familyOf } from "../vocabulary/seal.ts";
 import { TranslationReport } from "../vocabulary/translation-report.ts";
 import { AnswerPolicy } from "./answer-policy.ts";
-import { LANGUAGES } from "./languages.ts";
 
 /**
  * A client of one language on a host of another: one language's reader meets the other's writer over the
  * vocabulary (conversation, answer-events), so three languages give six pairings.
  */
-export function translation(client: SurfaceName, host: SurfaceName): Pairing {
+export function translation(client: Language, host: Language): Pairing {
   return {
     hostBody: (request, target) => hostBody(client, host, request, target),
     readReply: (body, request, metadata) => readReply(client, host, body, request, metadata),
     openStream: (request, metadata) => {
-      const family = familyOf(host, metadata.publicModel);
-      return new TranslatingJudge(
-        LANGUAGES[client].openWriter(request, metadata, family),
-        host,
-        request,
-        family,
-      );
+      const family = familyOf(host.name, metadata.publicModel);
+      return new TranslatingJudge(client.openWriter(request, metadata, family), host, request, family);
     },
     openWhole: (request, metadata) => new TranslatingWhole(client, host, request, metadata),
   };
 }
 
 function hostBody(
-  client: SurfaceName,
-  host: SurfaceName,
+  client: Language,
+  host: Language,
   request: GenerationRequest,
   target: HostTarget,
 ): HostBody | Refusal {
   const { body: sent, json: read } = request;
-  const report = new TranslationReport(client, host, target);
+  const report = new TranslationReport(client.name, host.name, target);
   const json = exactly(textOf(sent, 0, sent.length), read) as Json;
   report.judge(json);
   const body = new ObjectReader(json, report);
   // How the client's own stream is written: the host's is asked for its usage in any case.
   body.objectAmong("stream_options")?.skip("include_usage");
-  const asRead = LANGUAGES[client].readRequest(body, json);
+  const asRead = client.readConversation(body, json);
   report.leaveUnread();
   const refusal = report.refusal ?? accountReference(request, target);
   if (refusal !== null) return refusal;
   const conversation = adaptMarks(asRead, report);
-  const written = LANGUAGES[host].writeRequest(conversation, report);
+  const written = host.writeConversation(conversation, report);
   if (report.refusal !== null) return report.refusal;
   const bytes = Buffer.from(JSON.stringify(written));
   return {
     parts: [withOwnMarks(bytes, conversation, report)],
     omitted: report.omitted,
-    ...(host === "messages" ? olderVersion(written) : {}),
+    ...(host.name === "messages" ? olderVersion(written) : {}),
     content: () => ({ bytes, size: sizeWritten(bytes, written) }),
   };
 }
@@ -100,13 +94,13 @@ function withOwnMarks(bytes: Uint8Array, conversation: Conversation, report: Tra
 
 /** A whole answer takes the way of every stream. */
 function readReply(
-  client: SurfaceName,
-  host: SurfaceName,
+  client: Language,
+  host: Language,
   bytes: Uint8Array,
   request: GenerationRequest,
   metadata: AnswerMetadata,
 ): ReadReply {
-  const events = LANGUAGES[host].synthesizeStream(bytes);
+  const events = host.synthesizeStream(bytes);
   if (!(events instanceof Uint8Array)) return { kind: "fault", error: events };
   const judge = new TranslatingWhole(client, host, request, metadata);
   judge.push(events);
@@ -121,15 +115,14 @@ class TranslatingJudge extends EventJudge implements StreamJudge {
 
   constructor(
     private readonly writer: AnswerWriter,
-    host: SurfaceName,
+    host: Language,
     request: GenerationRequest,
     hostFamily: string,
   ) {
     super();
-    const language = LANGUAGES[host];
-    this.policy = new AnswerPolicy(writer, request, language, this);
-    this.reader = language.openReader(this.policy, hostFamily, request);
-    this.texts = language.texts;
+    this.policy = new AnswerPolicy(writer, request, host, this);
+    this.reader = host.openReader(this.policy, hostFamily, request);
+    this.texts = host.texts;
   }
 
   last(bill: Billed): Uint8Array {
@@ -201,11 +194,11 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   private readonly answer: CollectedAnswer;
 
   constructor(
-    private readonly client: SurfaceName,
-    host: SurfaceName,
+    private readonly client: Language,
+    host: Language,
     private readonly request: GenerationRequest,
     private readonly metadata: AnswerMetadata,
-    private readonly family = familyOf(host, metadata.publicModel),
+    private readonly family = familyOf(host.name, metadata.publicModel),
   ) {
     const answer = new CollectedAnswer();
     super(answer, host, request, family);
@@ -215,7 +208,7 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   reply(): ReadReply {
     const { client, answer, text, request, metadata, family, usage, isDeclined, countedTokens } = this;
     const body = ({ tokens, costUsd, more }: Billed) => {
-      const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, metadata, family);
+      const whole = client.writeAnswer(answer, tokens, request, metadata, family);
       return Buffer.from(
         JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), ...more, cost: costUsd } }),
       );

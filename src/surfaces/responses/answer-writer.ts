@@ -17,6 +17,7 @@ import { NO_PARAMETERS } from "../vocabulary/members.ts";
 import { sealText } from "../vocabulary/seal.ts";
 import { callName, type NamedTool, offeredTools } from "../vocabulary/tools.ts";
 import { asksForSummary, summaryMark } from "./compaction.ts";
+import { PART_EVENTS, type PartEvents } from "./part-events.ts";
 import { wantsEncrypted } from "./request-reader.ts";
 
 /** Events for a responses client, numbered from 0. */
@@ -51,11 +52,9 @@ export class ResponsesWriter extends AnswerWriter {
     this.summarised = false;
     this.deltaForm = null;
     this.item = itemOf(block, this.id, this.output.length, "in_progress", this.form);
-    this.emit("response.output_item.added", { ...this.indexes(), item: this.item });
-    if (this.form.isSummary) return;
-    const { kind } = block;
-    if (kind === "text" || kind === "refusal")
-      this.emit("response.content_part.added", { ...this.part(), part: partOf(kind, "", [], []) });
+    this.emit("response.output_item.added", { output_index: this.output.length, item: this.item });
+    if (this.form.isSummary || (block.kind !== "text" && block.kind !== "refusal")) return;
+    this.emit("response.content_part.added", { ...this.at(), part: partOf(this.current) });
   }
 
   delta(text: string, logprobs: readonly unknown[] = NO_LOGPROBS): void {
@@ -66,59 +65,42 @@ export class ResponsesWriter extends AnswerWriter {
     const { kind } = current.block;
     if (kind === "reasoning" && !this.summarised) {
       this.summarised = true;
-      this.emit("response.reasoning_summary_part.added", { ...this.summary(), part: summaryOf("") });
+      this.emit("response.reasoning_summary_part.added", { ...this.at(), part: summaryOf("") });
     }
     if (logprobs.length === 0 || kind !== "text") this.emitDelta(text);
-    else this.emit("response.output_text.delta", { ...this.part(), delta: text, logprobs });
+    else this.emit("response.output_text.delta", { ...this.at(), delta: text, logprobs });
   }
 
   override cite(citation: Citation): void {
     const annotation_index = this.current.citations.push(citation) - 1;
     const annotation = annotationOf(citation);
-    this.emit("response.output_text.annotation.added", { ...this.part(), annotation_index, annotation });
+    this.emit("response.output_text.annotation.added", { ...this.at(), annotation_index, annotation });
   }
 
   close(seal: Seal | null): void {
-    const { current } = this;
-    const { block, text, logprobs, citations } = current;
+    const { current, form, id, output } = this;
     current.seal = seal;
-    switch (this.form.isSummary ? null : block.kind) {
-      case "text":
-        this.emit("response.output_text.done", { ...this.part(), text, logprobs });
-        this.emit("response.content_part.done", {
-          ...this.part(),
-          part: partOf("text", text, logprobs, citations),
-        });
-        break;
-      case "refusal":
-        this.emit("response.refusal.done", { ...this.part(), refusal: text });
-        this.emit("response.content_part.done", { ...this.part(), part: partOf("refusal", text, [], []) });
-        break;
-      case "reasoning":
-        if (!this.summarised) break;
-        this.emit("response.reasoning_summary_text.done", { ...this.summary(), text });
-        this.emit("response.reasoning_summary_part.done", { ...this.summary(), part: summaryOf(text) });
-        break;
-      case "tool_call": {
-        const { done, member } = CALL_EVENTS[this.custom ? "custom" : "function"];
-        // `name` is documented for functions only.
-        this.emit(done, {
-          ...this.inItem(),
-          ...(this.custom ? {} : { name: this.item.name }),
-          [member]: text,
-        });
-      }
-    }
-    const item = finishedItem(current, this.id, this.output.length, this.form, wantsEncrypted(this.request));
-    this.emit("response.output_item.done", { ...this.indexes(), item });
-    this.output.push(item);
+    if (!form.isSummary && (current.block.kind !== "reasoning" || this.summarised)) this.emitDone();
+    const item = finishedItem(current, id, output.length, form, wantsEncrypted(this.request));
+    this.emit("response.output_item.done", { output_index: output.length, item });
+    output.push(item);
+  }
+
+  private emitDone(): void {
+    const { block, text, logprobs } = this.current;
+    const { done, member, part } = eventsOf(block);
+    // `name` is documented for functions only.
+    const name = member === "arguments" ? { name: this.item.name } : {};
+    const more = block.kind === "text" ? { logprobs } : {};
+    this.emit(done, { ...this.at(), ...name, [member]: text, ...more });
+    if (part === null) return;
+    const whole = block.kind === "reasoning" ? summaryOf(text) : partOf(this.current);
+    this.emit(part.done, { ...this.at(), part: whole });
   }
 
   stop(reason: StopReason): void {
     this.reason = reason;
   }
-
-  finish(): void {}
 
   last(bill: Billed): Uint8Array {
     const status = statusOf(this.reason);
@@ -144,22 +126,9 @@ export class ResponsesWriter extends AnswerWriter {
 
   /** For deltas of the open block: the event's type, its members before the text, and those behind it. */
   private formOfDeltas(): readonly [type: string, indexes: string, tail: string] {
-    const members = (indexes: Json) => JSON.stringify(indexes).slice(1, -1);
-    switch (this.current.block.kind) {
-      case "text":
-        return ["response.output_text.delta", members(this.part()), ',"logprobs":[]'];
-      case "refusal":
-        return ["response.refusal.delta", members(this.part()), ""];
-      case "reasoning":
-        return ["response.reasoning_summary_text.delta", members(this.summary()), ""];
-      case "tool_call":
-        return [CALL_EVENTS[this.custom ? "custom" : "function"].delta, members(this.inItem()), ""];
-    }
-  }
-
-  private get custom(): boolean {
     const { block } = this.current;
-    return block.kind === "tool_call" && block.custom;
+    const indexes = JSON.stringify(this.at()).slice(1, -1);
+    return [eventsOf(block).delta, indexes, block.kind === "text" ? ',"logprobs":[]' : ""];
   }
 
   private response(status: string, usage: object | null): Json {
@@ -177,37 +146,29 @@ export class ResponsesWriter extends AnswerWriter {
     this.sequence += 1;
   }
 
-  private indexes(): Json {
-    return { output_index: this.output.length };
-  }
-
-  private inItem(): Json {
-    return { item_id: this.item.id, output_index: this.output.length };
-  }
-
-  private part(): Json {
-    return { item_id: this.item.id, output_index: this.output.length, content_index: 0 };
-  }
-
-  private summary(): Json {
-    return { item_id: this.item.id, output_index: this.output.length, summary_index: 0 };
+  /** Where the open block's text stands. */
+  private at(): Json {
+    const inItem = { item_id: this.item.id, output_index: this.output.length };
+    const { kind } = this.current.block;
+    if (kind === "tool_call") return inItem;
+    return { ...inItem, [kind === "reasoning" ? "summary_index" : "content_index"]: 0 };
   }
 }
 
 const NO_LOGPROBS: readonly unknown[] = [];
 
-const CALL_EVENTS = {
-  function: {
-    delta: "response.function_call_arguments.delta",
-    done: "response.function_call_arguments.done",
-    member: "arguments",
-  },
-  custom: {
-    delta: "response.custom_tool_call_input.delta",
-    done: "response.custom_tool_call_input.done",
-    member: "input",
-  },
-} as const;
+function eventsOf(block: OpenBlock): PartEvents {
+  switch (block.kind) {
+    case "text":
+      return PART_EVENTS.output_text;
+    case "refusal":
+      return PART_EVENTS.refusal;
+    case "reasoning":
+      return PART_EVENTS.summary_text;
+    case "tool_call":
+      return block.custom ? PART_EVENTS.custom_tool_call : PART_EVENTS.function_call;
+  }
+}
 
 export interface ItemForm {
   readonly tools: readonly NamedTool[];
@@ -338,18 +299,19 @@ function itemOf(
 }
 
 function finishedItem(
-  { block, text, logprobs, citations, seal }: AnswerBlock,
+  answered: AnswerBlock,
   response: string,
   at: number,
   form: ItemForm,
   encrypted: boolean,
 ): Json {
+  const { block, text, seal } = answered;
   const item = itemOf(block, response, at, "completed", form);
   if (form.isSummary) return { ...item, encrypted_content: summaryMark(text) };
   switch (block.kind) {
     case "text":
     case "refusal":
-      return { ...item, content: [partOf(block.kind, text, logprobs, citations)] };
+      return { ...item, content: [partOf(answered)] };
     case "reasoning":
       return {
         ...item,
@@ -361,15 +323,10 @@ function finishedItem(
   }
 }
 
-const partOf = (
-  kind: "text" | "refusal",
-  text: string,
-  logprobs: readonly unknown[],
-  citations: readonly Citation[],
-): Json =>
-  kind === "text"
-    ? { type: "output_text", text, annotations: citations.map(annotationOf), logprobs }
-    : { type: "refusal", refusal: text };
+const partOf = ({ block, text, logprobs, citations }: AnswerBlock): Json =>
+  block.kind === "refusal"
+    ? { type: "refusal", refusal: text }
+    : { type: "output_text", text, annotations: citations.map(annotationOf), logprobs };
 
 const annotationOf = (citation: Citation): Json => ({ type: "url_citation", ...citationOf(citation) });
 

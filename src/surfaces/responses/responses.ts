@@ -2,34 +2,48 @@ import { invalid, type Refusal, refused } from "../../units/errors/refusal.ts";
 import { COMMENT } from "../events/sse.ts";
 import { streamSynthesizer } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";
+import type { Language } from "../language.ts";
 import { addText, replyReader } from "../passing/reply.ts";
 import { withOwnBreakpoint } from "../request/own-marks.ts";
 import { withoutAddedOwnTools } from "../request/own-tools.ts";
 import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
-import type { GenerationRequest, HostBody, HostTarget, Pairing, Surface } from "../surface.ts";
+import type { GenerationRequest, HostBody, HostTarget } from "../surface.ts";
 import { readOpenAiUsage, writeResponsesUsage } from "../usage.ts";
-import { faultIn, isFiltered } from "./answer-reader.ts";
+import { faultIn, isFiltered, ResponsesReader } from "./answer-reader.ts";
+import { itemForm, ResponsesWriter, writeResponsesAnswer } from "./answer-writer.ts";
 import { ResponsesCollector } from "./collector.ts";
 import { asksForSummary, SUMMARY_REQUEST, withPlainSummaries } from "./compaction.ts";
 import { requestEncrypted, withReadableThoughts } from "./encrypted-reasoning.ts";
 import { ResponsesJudge } from "./judge.ts";
+import { readResponsesRequest } from "./request-reader.ts";
+import { writeResponsesRequest } from "./request-writer.ts";
 import { synthesizeResponsesStream } from "./synthesize-stream.ts";
+import { RESPONSES_TEXTS } from "./text-events.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
-export const responses: Surface = {
+export const responses: Language = {
   name: "responses",
   path: "/responses",
   keepalive: COMMENT,
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
+  brokenOff: (error) => new ResponsesJudge("", null).fail(error, null),
   synthesizeStream: streamSynthesizer(faultIn, synthesizeResponsesStream),
-};
-
-export const responsesToResponses: Pairing = {
-  hostBody,
-  readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeResponsesUsage),
-  openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel, null),
-  openWhole: (_request, { publicModel }) => new ResponsesJudge(publicModel, new ResponsesCollector()),
+  passing: {
+    hostBody,
+    readReply: replyReader(faultIn, readTexts, isFiltered, readOpenAiUsage, writeResponsesUsage),
+    openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel, null),
+    openWhole: (_request, { publicModel }) => new ResponsesJudge(publicModel, new ResponsesCollector()),
+  },
+  readConversation: readResponsesRequest,
+  writeConversation: writeResponsesRequest,
+  openReader: (events, family) => new ResponsesReader(events, family),
+  texts: RESPONSES_TEXTS,
+  // Every event repeats the request, but for its prompt.
+  openWriter: ({ json }, metadata) =>
+    new ResponsesWriter({ ...json, input: undefined }, metadata, itemForm(json)),
+  writeAnswer: (answer, usage, { json }, metadata) => writeResponsesAnswer(answer, usage, json, metadata),
+  wrapsCustomTools: false,
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {

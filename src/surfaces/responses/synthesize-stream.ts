@@ -1,6 +1,7 @@
 import { StreamSynthesis } from "../events/stream-synthesis.ts";
 import { asObject, type Json } from "../json/json.ts";
 import type { HostError } from "../surface.ts";
+import { CONTENT, contentEvents, PART_EVENTS, type PartEvents } from "./part-events.ts";
 
 type EventEmitter = (type: string, more: Json) => void;
 
@@ -48,72 +49,37 @@ function emptied({ type }: Json): Json {
 function emitItem(item: Json, indexes: Json, emit: EventEmitter): void {
   switch (item.type) {
     case "message":
-      emitParts(item.content, indexes, emit);
-      return;
     case "reasoning":
-      emitSummary(item.summary, indexes, emit);
-      emitParts(item.content, indexes, emit);
+      for (const [summary_index, part] of item.type === "message" ? [] : partsOf(item.summary))
+        emitPart(PART_EVENTS.summary_text, part, { ...indexes, summary_index }, emit);
+      for (const [content_index, part] of partsOf(item.content))
+        emitPart(contentEvents(part.type), part, { ...indexes, content_index }, emit);
       return;
     case "function_call":
-      emit("response.function_call_arguments.delta", { ...indexes, delta: item.arguments });
-      emit("response.function_call_arguments.done", {
-        ...indexes,
-        name: item.name,
-        arguments: item.arguments,
-      });
-      return;
-    case "custom_tool_call":
-      emit("response.custom_tool_call_input.delta", { ...indexes, delta: item.input });
-      emit("response.custom_tool_call_input.done", { ...indexes, input: item.input });
-  }
-}
-
-function emitSummary(parts: unknown, indexes: Json, emit: EventEmitter): void {
-  for (const [summary_index, part] of partsOf(parts)) {
-    const { text } = part;
-    const at = { ...indexes, summary_index };
-    emit("response.reasoning_summary_part.added", { ...at, part: { ...part, text: "" } });
-    emit("response.reasoning_summary_text.delta", { ...at, delta: text });
-    emit("response.reasoning_summary_text.done", { ...at, text });
-    emit("response.reasoning_summary_part.done", { ...at, part });
-  }
-}
-
-function emitParts(parts: unknown, indexes: Json, emit: EventEmitter): void {
-  for (const [content_index, part] of partsOf(parts)) {
-    const at = { ...indexes, content_index };
-    switch (part.type) {
-      case "output_text": {
-        const { text, logprobs = [], annotations } = part;
-        emit("response.content_part.added", {
-          ...at,
-          part: { ...part, text: "", annotations: [], logprobs: [] },
-        });
-        emit("response.output_text.delta", { ...at, delta: text, logprobs });
-        for (const [annotation_index, annotation] of partsOf(annotations))
-          emit("response.output_text.annotation.added", { ...at, annotation_index, annotation });
-        emit("response.output_text.done", { ...at, text, logprobs });
-        break;
-      }
-      case "refusal": {
-        const { refusal } = part;
-        emit("response.content_part.added", { ...at, part: { ...part, refusal: "" } });
-        emit("response.refusal.delta", { ...at, delta: refusal });
-        emit("response.refusal.done", { ...at, refusal });
-        break;
-      }
-      case "reasoning_text": {
-        const { text } = part;
-        emit("response.content_part.added", { ...at, part: { ...part, text: "" } });
-        emit("response.reasoning_text.delta", { ...at, delta: text });
-        emit("response.reasoning_text.done", { ...at, text });
-        break;
-      }
-      default:
-        emit("response.content_part.added", { ...at, part });
+    case "custom_tool_call": {
+      const { delta, done, member } = PART_EVENTS[item.type];
+      const named = item.type === "function_call" ? { name: item.name } : {};
+      emit(delta, { ...indexes, delta: item[member] });
+      emit(done, { ...indexes, ...named, [member]: item[member] });
     }
-    emit("response.content_part.done", { ...at, part });
   }
+}
+
+function emitPart(events: PartEvents | null, part: Json, at: Json, emit: EventEmitter): void {
+  const { added, done } = events?.part ?? CONTENT;
+  if (events === null) emit(added, { ...at, part });
+  else {
+    const { [events.member]: text, logprobs = [], annotations } = part;
+    const isText = part.type === "output_text";
+    const more = isText ? { logprobs } : {};
+    const emptied = { [events.member]: "", ...(isText ? { annotations: [], logprobs: [] } : {}) };
+    emit(added, { ...at, part: { ...part, ...emptied } });
+    emit(events.delta, { ...at, delta: text, ...more });
+    for (const [annotation_index, annotation] of isText ? partsOf(annotations) : [])
+      emit("response.output_text.annotation.added", { ...at, annotation_index, annotation });
+    emit(events.done, { ...at, [events.member]: text, ...more });
+  }
+  emit(done, { ...at, part });
 }
 
 const partsOf = (parts: unknown): readonly (readonly [number, Json])[] =>

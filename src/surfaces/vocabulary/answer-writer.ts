@@ -16,7 +16,7 @@ export abstract class AnswerWriter implements AnswerEvents {
   }
 
   /** Writes the rest, except the frames with the bill. */
-  abstract finish(): void;
+  finish(): void {}
   /** The frames from there to the end mark, which are sent after settlement. */
   abstract last(bill: Billed): Uint8Array;
   /** Frames that end the stream with an error; no end mark follows them. */
@@ -85,8 +85,6 @@ export class CollectedAnswer extends AnswerWriter {
   }
 
   override ping(): void {}
-
-  finish(): void {}
 
   last(): Uint8Array {
     return NO_BYTES;
