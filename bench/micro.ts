@@ -257,7 +257,7 @@ function planning(): Piece {
   const plan = () => {
     const { conversation } = conversationOf(request, headers, key.balanceId);
     const query = queryFor("bench/model", { sticky: affinity.stickyRoute(conversation) });
-    const made = makePlan(query, catalog, health, () => "") as Plan;
+    const made = makePlan({ ...query, catalog, routeState: health }, () => "") as Plan;
     const [first] = made.candidates;
     affinity.served(conversation, first!, { isHome: first!.route === made.home, keptMs: 300_000 });
     return made;

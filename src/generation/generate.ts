@@ -293,9 +293,9 @@ class RequestFlow {
         conversation,
         by: balance.id,
         chance: deps.chance,
+        catalog,
+        routeState: deps.health,
       },
-      catalog,
-      deps.health,
       deps.suggest,
     );
     if (refused(plan)) return plan;

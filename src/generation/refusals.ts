@@ -115,7 +115,7 @@ function exhaustion(
     );
   }
   const { allowedModels, policy = null } = key;
-  const others = workingAlternatives(model, catalog, routeState, { surface, allowedModels, policy });
+  const others = workingAlternatives(model, { surface, allowedModels, policy, catalog, routeState });
   return refuse(
     "model_unavailable",
     `All hosts of ${model} failed: ${tried}. ${alternativesSentence(others)}`,

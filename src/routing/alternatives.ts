@@ -1,5 +1,4 @@
-import type { Catalog } from "../catalog/catalog.ts";
-import { paidCandidates, type RouteQuery, type RouteState } from "./candidate.ts";
+import { type Planning, paidCandidates } from "./candidate.ts";
 import { allows } from "./naming.ts";
 
 /**
@@ -9,10 +8,9 @@ import { allows } from "./naming.ts";
  */
 export function workingAlternatives(
   except: string,
-  catalog: Catalog,
-  routeState: RouteState,
-  query: Pick<RouteQuery, "surface" | "allowedModels" | "policy">,
+  query: Pick<Planning, "surface" | "allowedModels" | "policy" | "catalog" | "routeState">,
 ): string[] {
+  const { catalog, routeState } = query;
   const proven: string[] = [];
   const untried: string[] = [];
   for (const model of catalog.models.values()) {

@@ -1,16 +1,13 @@
 import {
   answersWhole,
   type Candidate,
-  type RouteQuery,
+  type Planning,
   type RouteState,
   type StickyRoute,
 } from "./candidate.ts";
 
 /** For a streaming request: hosts that stream come before hosts that cannot. */
-export function streamingFirst(
-  candidates: readonly Candidate[],
-  { stream }: Pick<RouteQuery, "stream">,
-): readonly Candidate[] {
+export function streamingFirst(candidates: readonly Candidate[], { stream }: Planning): readonly Candidate[] {
   if (!(stream && candidates.length > 1 && candidates.some(answersWhole))) return candidates;
   return [...candidates.filter((candidate) => !answersWhole(candidate)), ...candidates.filter(answersWhole)];
 }
@@ -47,43 +44,33 @@ function restingLast(candidates: readonly Candidate[], routeState: RouteState): 
  * A conversation stays with its last host while that host works, unless the client gives an order of hosts: its prompt cache is
  * worth more than a faster or cheaper host. It leaves a host that cannot stream as soon as another one can.
  */
-export function stickyFirst(
-  candidates: readonly Candidate[],
-  query: RouteQuery,
-  routeState: RouteState,
-): readonly Candidate[] {
-  const { sticky, overrides, stream } = query;
+export function stickyFirst(candidates: readonly Candidate[], planning: Planning): readonly Candidate[] {
+  const { sticky, overrides, stream, routeState } = planning;
   if (sticky === null || overrides.provider.order.length > 0) return candidates;
   const at = positionOf(sticky, candidates);
   if (at <= 0 || routeState.restMs(candidates[at]!.route) > 0) return candidates;
-  if (stream && answersWhole(candidates[at]!) && streamedElsewhere(candidates, candidates[at]!, routeState))
+  if (stream && answersWhole(candidates[at]!) && isStreamedElsewhere(candidates, at, routeState))
     return candidates;
   return [candidates[at]!, ...candidates.slice(0, at), ...candidates.slice(at + 1)];
 }
 
-function streamedElsewhere(
-  candidates: readonly Candidate[],
-  { model }: Candidate,
-  routeState: RouteState,
-): boolean {
-  return candidates.some(
+const isStreamedElsewhere = (candidates: readonly Candidate[], at: number, routeState: RouteState): boolean =>
+  candidates.some(
     (candidate) =>
-      candidate.model === model && !answersWhole(candidate) && routeState.restMs(candidate.route) === 0,
+      candidate.model === candidates[at]!.model &&
+      !answersWhole(candidate) &&
+      routeState.restMs(candidate.route) === 0,
   );
-}
 
-function positionOf({ host, hostModel, model }: StickyRoute, candidates: readonly Candidate[]): number {
-  return candidates.findIndex(
-    (candidate) =>
-      candidate.route.host.id === host && candidate.route.model === hostModel && candidate.model.id === model,
+const positionOf = (sticky: StickyRoute, candidates: readonly Candidate[]): number =>
+  candidates.findIndex(
+    ({ route, model }) =>
+      route.host.id === sticky.host && route.model === sticky.hostModel && model.id === sticky.model,
   );
-}
 
 /** Only a limited number of hosts is tried, so every model gets one try before any gets a second. */
-export function everyModelOnce(
-  candidates: readonly Candidate[],
-  { maxHosts, overrides }: RouteQuery,
-): readonly Candidate[] {
+export function everyModelOnce(candidates: readonly Candidate[], planning: Planning): readonly Candidate[] {
+  const { maxHosts, overrides } = planning;
   if (overrides.provider.sort?.acrossModels) return candidates;
   for (const { model } of candidates) if (model !== candidates[0]!.model) return spread(candidates, maxHosts);
   return candidates;

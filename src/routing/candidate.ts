@@ -1,4 +1,4 @@
-import type { HostOrder, Model, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { Catalog, HostOrder, Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { RouteAvailability } from "../catalog/entry.ts";
 import type { Price } from "../catalog/price.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -65,6 +65,12 @@ export interface RouteQuery {
   readonly chance: () => number;
 }
 
+/** A query with what is sold, and what is known of it right now. */
+export interface Planning extends RouteQuery {
+  readonly catalog: Catalog;
+  readonly routeState: RouteState;
+}
+
 export interface StickyRoute {
   readonly model: string;
   readonly host: string;
@@ -96,10 +102,12 @@ export const paidCandidates = (model: Model, query: CandidateQuery): Candidate[]
 const paidPrice = ({ free, price }: Route): Price | null => (free ? null : price);
 
 /** Routes that cost nothing and were shown to. */
-export const freeCandidates = (model: Model, query: CandidateQuery, routeState: RouteState): Candidate[] =>
-  candidatesOf(model, query, (route) =>
+export const freeCandidates = (model: Model, planning: Planning): Candidate[] => {
+  const { routeState } = planning;
+  return candidatesOf(model, planning, (route) =>
     route.free && routeState.verifiedFree(route) && routeState.restMs(route) === 0 ? FREE_PRICE : null,
   );
+};
 
 const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
 

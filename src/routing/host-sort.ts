@@ -1,68 +1,57 @@
 import type { Price } from "../catalog/price.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
-import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
+import { answersWhole, type Candidate, type Planning } from "./candidate.ts";
 import { streamingFirst } from "./candidate-order.ts";
-import { type Cutoff, type HostSort, NO_PREFERENCES } from "./provider-preferences.ts";
+import { type HostSort, NO_PREFERENCES } from "./provider-preferences.ts";
 import { providerAllows } from "./route-filter.ts";
 
 /** One model's candidates, filtered and ordered by `provider`. If a filter leaves none, the refusal names that filter. */
 export function preferredCandidates(
   candidates: readonly Candidate[],
-  query: RouteQuery,
-  routeState: RouteState,
+  planning: Planning,
 ): readonly Candidate[] | Refusal {
-  const preferences = query.overrides.provider;
-  if (preferences === NO_PREFERENCES) return unasked(candidates, query, routeState);
+  const preferences = planning.overrides.provider;
+  if (preferences === NO_PREFERENCES) return unasked(candidates, planning);
   const { sort, order, allowFallbacks } = preferences;
-  const left = providerAllows(candidates, preferences, query.members, candidates[0]!.model);
+  const left = providerAllows(candidates, preferences, planning.members, candidates[0]!.model);
   if (refused(left)) return left;
-  const ordered = sort === null ? unasked(left, query, routeState) : sorted(left, sort.by, query, routeState);
+  const ordered = sort === null ? unasked(left, planning) : sorted(left, sort.by, planning);
   if (order.length > 0) return ordered.toSorted((a, b) => rank(order, a) - rank(order, b));
   return allowFallbacks ? ordered : ordered.slice(0, 1);
 }
 
 /** The order without a client's preference: the model's, or else the operator's for all models. */
-function unasked(
-  candidates: readonly Candidate[],
-  query: RouteQuery,
-  routeState: RouteState,
-): readonly Candidate[] {
-  const order = candidates[0]!.model.order ?? query.order;
-  if (order === "listed") return streamingFirst(candidates, query);
-  if (order === "price") return shared(candidates, query, routeState);
-  return streamingFirst(sorted(candidates, order, query, routeState), query);
+function unasked(candidates: readonly Candidate[], planning: Planning): readonly Candidate[] {
+  const order = candidates[0]!.model.order ?? planning.order;
+  if (order === "listed") return streamingFirst(candidates, planning);
+  if (order === "price") return shared(candidates, planning);
+  return streamingFirst(sorted(candidates, order, planning), planning);
 }
 
 /** Preferences across the candidates of all models: sorting without partition, and preferred speeds. */
-export function acrossModels(
-  candidates: readonly Candidate[],
-  query: RouteQuery,
-  routeState: RouteState,
-): readonly Candidate[] {
-  const { sort, minThroughput, maxLatency } = query.overrides.provider;
-  const all = sort?.acrossModels ? inOrder(candidates, sort.by, query, routeState) : candidates;
-  return minThroughput.length === 0 && maxLatency.length === 0
-    ? all
-    : fastFirst(all, minThroughput, maxLatency, routeState);
+export function acrossModels(candidates: readonly Candidate[], planning: Planning): readonly Candidate[] {
+  const { sort, minThroughput, maxLatency } = planning.overrides.provider;
+  const all = sort?.acrossModels ? inOrder(candidates, sort.by, planning) : candidates;
+  if (minThroughput.length === 0 && maxLatency.length === 0) return all;
+  const isFast = (candidate: Candidate) => isFastEnough(candidate, planning);
+  return [...all.filter(isFast), ...all.filter((candidate) => !isFast(candidate))];
 }
 
-function fastFirst(
-  candidates: readonly Candidate[],
-  minThroughput: readonly Cutoff[],
-  maxLatency: readonly Cutoff[],
-  routeState: RouteState,
-): readonly Candidate[] {
-  const fast = (candidate: Candidate) => meets(candidate, minThroughput, maxLatency, routeState);
-  return [...candidates.filter(fast), ...candidates.filter((candidate) => !fast(candidate))];
+/** As the client prefers; a route without measurements is. */
+function isFastEnough({ route }: Candidate, { overrides, routeState }: Planning): boolean {
+  const { minThroughput, maxLatency } = overrides.provider;
+  const speed = routeState.speed(route);
+  return (
+    speed === null ||
+    (minThroughput.every(({ share, bound }) => (speed.tokensPerSecondReached(share) ?? Infinity) >= bound) &&
+      maxLatency.every(({ share, bound }) => (speed.firstTokenMsWithin(share) ?? 0) <= bound))
+  );
 }
 
 /** Whether the order depends on what each process has measured. */
-export const isByMeasure = (
-  { order, overrides: { provider } }: RouteQuery,
-  [first]: readonly Candidate[],
-): boolean => {
-  const by = provider.sort?.by ?? first!.model.order ?? order;
-  const { minThroughput, maxLatency } = provider;
+export const isByMeasure = ([first]: readonly Candidate[], { order, overrides }: Planning): boolean => {
+  const { sort, minThroughput, maxLatency } = overrides.provider;
+  const by = sort?.by ?? first!.model.order ?? order;
   return by === "latency" || by === "throughput" || minThroughput.length > 0 || maxLatency.length > 0;
 };
 
@@ -77,20 +66,17 @@ function rank(order: readonly string[], { route }: Candidate): number {
  * decides (rendezvous hashing): all processes send its turns to the same host without messages, and a host that comes or goes
  * moves only its own conversations. For streams, hosts that cannot stream come last.
  */
-function shared(
-  candidates: readonly Candidate[],
-  query: RouteQuery,
-  routeState: RouteState,
-): readonly Candidate[] {
+function shared(candidates: readonly Candidate[], planning: Planning): readonly Candidate[] {
   if (candidates.length === 1) return candidates;
+  const { stream, conversation, chance, routeState } = planning;
   const cheapest = candidates.toSorted((a, b) => plainPrice(a.price) - plainPrice(b.price));
-  const ordered = streamingFirst(cheapest, query);
+  const ordered = streamingFirst(cheapest, planning);
   const working = ordered.filter(({ route }) => routeState.restMs(route) === 0);
-  const ready = query.stream
+  const ready = stream
     ? working.filter((candidate) => answersWhole(candidate) === answersWhole(working[0]!))
     : working;
   if (ready.length === 0) return ordered;
-  const seed = BigInt(query.conversation ?? Math.floor(query.chance() * Number.MAX_SAFE_INTEGER));
+  const seed = BigInt(conversation ?? Math.floor(chance() * Number.MAX_SAFE_INTEGER));
   const waits = new Map(ready.map((candidate) => [candidate, waitOf(candidate, seed)]));
   const first = ready.reduce((a, b) => (waits.get(b)! < waits.get(a)! ? b : a));
   return [first, ...ordered.filter((candidate) => candidate !== first)];
@@ -112,13 +98,13 @@ const MIN_PRICE = 1_000_000;
 function sorted(
   candidates: readonly Candidate[],
   by: HostSort["by"],
-  query: RouteQuery,
-  routeState: RouteState,
+  planning: Planning,
 ): readonly Candidate[] {
-  const ordered = inOrder(candidates, by, query, routeState);
-  if (by === "price" || ordered.length === 1 || query.sticky !== null) return ordered;
-  if (query.chance() < 1 - EXPLORED_SHARE) return ordered;
-  const dueMs = ordered.map(({ route }, at) => (at === 0 ? 0 : routeState.explorationDueMs(route, query.by)));
+  const { sticky, chance, routeState, by: customer } = planning;
+  const ordered = inOrder(candidates, by, planning);
+  if (by === "price" || ordered.length === 1 || sticky !== null) return ordered;
+  if (chance() < 1 - EXPLORED_SHARE) return ordered;
+  const dueMs = ordered.map(({ route }, at) => (at === 0 ? 0 : routeState.explorationDueMs(route, customer)));
   const longest = Math.max(...dueMs);
   if (longest === 0) return ordered;
   const explored = ordered[dueMs.indexOf(longest)]!;
@@ -132,8 +118,7 @@ const EXPLORED_SHARE = 1 / 16;
 function inOrder(
   candidates: readonly Candidate[],
   by: HostSort["by"],
-  { promptEstimate, by: customer }: RouteQuery,
-  routeState: RouteState,
+  { promptEstimate, by: customer, routeState }: Planning,
 ): readonly Candidate[] {
   const cost = ({ route, price }: Candidate): number => {
     if (by === "price") return plainPrice(price);
@@ -149,18 +134,3 @@ const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** One number for a price, as OpenRouter sorts by: a prompt token and an answer token. */
 const plainPrice = ({ input, output }: Price): number => input + output;
-
-/** A route without measurements satisfies every preference. */
-function meets(
-  { route }: Candidate,
-  minThroughput: readonly Cutoff[],
-  maxLatency: readonly Cutoff[],
-  routeState: RouteState,
-): boolean {
-  const speed = routeState.speed(route);
-  if (speed === null) return true;
-  return (
-    minThroughput.every(({ share, bound }) => (speed.tokensPerSecondReached(share) ?? Infinity) >= bound) &&
-    maxLatency.every(({ share, bound }) => (speed.firstTokenMsWithin(share) ?? 0) <= bound)
-  );
-}

@@ -1,5 +1,5 @@
 import type { Route } from "../catalog/catalog.ts";
-import type { Candidate, RouteQuery, RouteState } from "./candidate.ts";
+import type { Candidate, Planning } from "./candidate.ts";
 
 /**
  * Hosts that fall back by themselves (`fallbacks: native`) get the client's `fallbacks` if they serve all of its models. Such a
@@ -9,14 +9,13 @@ export function withHanded(
   candidates: readonly Candidate[],
   all: readonly Candidate[],
   ids: readonly string[],
-  query: RouteQuery,
-  routeState: RouteState,
+  { model: requested, overrides, routeState }: Planning,
 ): readonly Candidate[] {
-  if (!query.overrides.mayBeHanded || ids.length === 0 || ids.length > MAX_HANDED) return candidates;
+  if (!overrides.mayBeHanded || ids.length === 0 || ids.length > MAX_HANDED) return candidates;
   return candidates.map((candidate) => {
     const { route, model, hostSurface, isFallback } = candidate;
     const mayGoOn = route.host.fallbacks === "native" && hostSurface === "messages";
-    if (!mayGoOn || model.id !== query.model || isFallback === true) return candidate;
+    if (!mayGoOn || model.id !== requested || isFallback === true) return candidate;
     const handed = ids.flatMap((id) => {
       const next = all.find((other) => other.model.id === id && other.route.host.id === route.host.id);
       return next === undefined ? [] : [next];

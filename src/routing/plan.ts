@@ -1,15 +1,9 @@
-import type { Catalog, Model, Route } from "../catalog/catalog.ts";
+import type { Model, Route } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/entry.ts";
 import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { alternativesSentence, workingAlternatives } from "./alternatives.ts";
-import {
-  type Candidate,
-  freeCandidates,
-  paidCandidates,
-  type RouteQuery,
-  type RouteState,
-} from "./candidate.ts";
+import { type Candidate, freeCandidates, type Planning, paidCandidates } from "./candidate.ts";
 import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
 import { acrossModels, isByMeasure, preferredCandidates } from "./host-sort.ts";
 import {
@@ -54,47 +48,33 @@ export interface Plan {
  * The hosts on which a request may be tried, in order, or why there are none. Reads their present state and changes nothing.
  * The query's model is a published id, as `idMeantBy` finds it.
  */
-export function makePlan(
-  query: RouteQuery,
-  catalog: Catalog,
-  routeState: RouteState,
-  suggest: Suggest,
-): Plan | Refusal {
-  const more = othersOf(query);
-  const unknown = unknownOf(more, catalog);
-  if (unknown !== null) return unknownModel(unknown, suggest);
-  return asksOpenTier(query.model, catalog)
-    ? planFree(query, catalog, routeState)
-    : planPaid(query, more, catalog, routeState);
+export function makePlan(planning: Planning, suggest: Suggest): Plan | Refusal {
+  const { model, catalog } = planning;
+  const more = othersOf(planning);
+  for (const name of more) if (!isRouted(name, catalog)) return unknownModel(name, suggest);
+  return asksOpenTier(model, catalog) ? planFree(planning) : planPaid(planning, more);
 }
 
 /** `models` and `fallbacks`. */
-function othersOf({ model, overrides }: RouteQuery): readonly string[] {
+function othersOf({ model, overrides }: Planning): readonly string[] {
   const { moreModels } = overrides;
   return moreModels.length === 0 ? moreModels : [...new Set(moreModels)].filter((id) => id !== model);
 }
 
-function unknownOf(names: readonly string[], catalog: Catalog): string | null {
-  for (const name of names) if (!isRouted(name, catalog)) return name;
-  return null;
-}
-
-function planFree(query: RouteQuery, catalog: Catalog, routeState: RouteState): Plan | Refusal {
-  const allowed = freeModels(query, catalog);
+function planFree(planning: Planning): Plan | Refusal {
+  const allowed = freeModels(planning, planning.catalog);
   if (refused(allowed)) return allowed;
-  const candidates = allowed.flatMap((model) =>
-    streamingFirst(freeCandidates(model, query, routeState), query),
-  );
+  const candidates = allowed.flatMap((model) => streamingFirst(freeCandidates(model, planning), planning));
   if (candidates.length === 0) {
     const isBarred =
-      query.policy &&
-      allowed.some((model) => freeCandidates(model, { ...query, policy: null }, routeState).length > 0);
-    return isBarred ? noFreeHost(query) : noFreeRoute(query, allowed);
+      planning.policy &&
+      allowed.some((model) => freeCandidates(model, { ...planning, policy: null }).length > 0);
+    return isBarred ? noFreeHost(planning) : noFreeRoute(planning, allowed);
   }
-  const isAuto = autoVariant(query.model) !== null;
+  const isAuto = autoVariant(planning.model) !== null;
   return {
     tier: "open",
-    candidates: largeEnough(candidates, query),
+    candidates: largeEnough(candidates, planning),
     home: null,
     auto: null,
     movesOn: isAuto ? "unfit" : "never",
@@ -102,51 +82,41 @@ function planFree(query: RouteQuery, catalog: Catalog, routeState: RouteState): 
 }
 
 /** All of them if none fits: estimates err, and a count will show whether the prompt is really too long. */
-function largeEnough(candidates: readonly Candidate[], { promptEstimate }: RouteQuery): readonly Candidate[] {
+function largeEnough(candidates: readonly Candidate[], { promptEstimate }: Planning): readonly Candidate[] {
   const fitting = candidates.filter(({ model }) => promptEstimate <= model.contextLength);
   return fitting.length === 0 ? candidates : fitting;
 }
 
-function planPaid(
-  query: RouteQuery,
-  more: readonly string[],
-  catalog: Catalog,
-  routeState: RouteState,
-): Plan | Refusal {
+function planPaid(planning: Planning, more: readonly string[]): Plan | Refusal {
+  const { model } = planning;
   const found =
-    more.length === 0
-      ? candidatesOf(query.model, query, catalog, routeState)
-      : candidatesOfAll([query.model, ...more], query, catalog, routeState);
+    more.length === 0 ? candidatesOf(model, planning) : candidatesOfAll([model, ...more], planning);
   if (refused(found)) return found;
-  const auto = autoVariant(query.model) !== null;
-  const fallbacks = more.length > 0 || auto ? NONE : fallbackCandidates(query, catalog, routeState);
-  const preferred = acrossModels(found.candidates, query, routeState);
-  const healthy = healthyFirst(preferred, routeState);
-  const ordered = everyModelOnce(stickyFirst(healthy, query, routeState), query);
+  const auto = autoVariant(model) !== null;
+  const fallbacks = more.length > 0 || auto ? NONE : fallbackCandidates(planning);
+  const preferred = acrossModels(found.candidates, planning);
+  const healthy = healthyFirst(preferred, planning.routeState);
+  const ordered = everyModelOnce(stickyFirst(healthy, planning), planning);
   const all = joined(ordered, fallbacks);
   const next = more.length > 0 ? more : idsOf(fallbacks);
   return {
     tier: "paid",
-    candidates: withHanded(all, joined(found.candidates, fallbacks), next, query, routeState),
-    home: healthy === preferred && !isByMeasure(query, healthy) ? healthy[0]!.route : null,
+    candidates: withHanded(all, joined(found.candidates, fallbacks), next, planning),
+    home: healthy === preferred && !isByMeasure(healthy, planning) ? healthy[0]!.route : null,
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto || fallbacks.length > 0 ? "unfit" : "never",
   };
 }
 
 /** The fallbacks in the model's own row, as far as they can serve the request. */
-function fallbackCandidates(
-  query: RouteQuery,
-  catalog: Catalog,
-  routeState: RouteState,
-): readonly Candidate[] {
-  const { fallbacks } = catalog.models.get(query.model)!;
+function fallbackCandidates(planning: Planning): readonly Candidate[] {
+  const { fallbacks } = planning.catalog.models.get(planning.model)!;
   if (fallbacks === undefined) return NONE;
   const candidates = fallbacks.flatMap((id) => {
-    const judged = judgeModel(id, query, catalog, routeState);
+    const judged = judgeModel(id, planning);
     return "candidates" in judged ? judged.candidates : [];
   });
-  return everyModelOnce(candidates, query).map((candidate) => ({ ...candidate, isFallback: true }));
+  return everyModelOnce(candidates, planning).map((candidate) => ({ ...candidate, isFallback: true }));
 }
 
 const NONE: readonly Candidate[] = [];
@@ -163,16 +133,15 @@ type FoundCandidates =
   | Refusal;
 
 /** A refusal of one model does not keep the next out of the plan. */
-function candidatesOfAll(
-  ids: readonly string[],
-  query: RouteQuery,
-  catalog: Catalog,
-  routeState: RouteState,
-): FoundCandidates {
-  const found = ids.map((id) => candidatesOf(id, query, catalog, routeState));
-  const candidates = found.flatMap((one, at) =>
-    refused(one) ? [] : withChanges(one.candidates, changesFor(ids[at]!, query)),
-  );
+function candidatesOfAll(ids: readonly string[], planning: Planning): FoundCandidates {
+  const found = ids.map((id) => candidatesOf(id, planning));
+  const candidates = found.flatMap((one, at) => {
+    if (refused(one)) return [];
+    const changes = changesFor(ids[at]!, planning);
+    return changes === undefined
+      ? one.candidates
+      : one.candidates.map((candidate) => ({ ...candidate, changes }));
+  });
   // A model may be among those of an automatic route as well.
   const once = candidates.filter(
     (candidate, at) => candidates.findIndex(({ route }) => route === candidate.route) === at,
@@ -181,57 +150,35 @@ function candidatesOfAll(
 }
 
 /** As the first entry has them that names it. */
-function changesFor(id: string, { model, overrides }: RouteQuery): RequestChanges | undefined {
+function changesFor(id: string, { model, overrides }: Planning): RequestChanges | undefined {
   const at = id === model ? -1 : overrides.moreModels.indexOf(id);
   const changes = at === -1 ? undefined : overrides.changes[at];
   return changes === undefined || Object.keys(changes).length === 0 ? undefined : changes;
 }
 
-const withChanges = (
-  candidates: readonly Candidate[],
-  changes: RequestChanges | undefined,
-): readonly Candidate[] =>
-  changes === undefined ? candidates : candidates.map((candidate) => ({ ...candidate, changes }));
-
 /** For a name that is known. */
-function candidatesOf(
-  name: string,
-  query: RouteQuery,
-  catalog: Catalog,
-  routeState: RouteState,
-): FoundCandidates {
-  return autoVariant(name) === null
-    ? directCandidates(catalog.models.get(name)!, query, catalog, routeState)
-    : autoCandidates(name, query, catalog, routeState);
-}
+const candidatesOf = (name: string, planning: Planning): FoundCandidates =>
+  autoVariant(name) === null
+    ? directCandidates(planning.catalog.models.get(name)!, planning)
+    : autoCandidates(name, planning);
 
-function directCandidates(
-  model: Model,
-  query: RouteQuery,
-  catalog: Catalog,
-  routeState: RouteState,
-): FoundCandidates {
-  if (!allows(query, model.id)) return notAllowed(query, model.id, catalog);
-  const priced = paidCandidates(model, query);
-  if (priced.length === 0) return noRoute(model, catalog, routeState, query);
-  const candidates = preferredCandidates(priced, query, routeState);
+function directCandidates(model: Model, planning: Planning): FoundCandidates {
+  if (!allows(planning, model.id)) return notAllowed(planning, model.id, planning.catalog);
+  const priced = paidCandidates(model, planning);
+  if (priced.length === 0) return barredBy(planning, model) ?? noPrice(model, planning);
+  const candidates = preferredCandidates(priced, planning);
   return refused(candidates) ? candidates : { candidates, skipped: [] };
 }
 
-function autoCandidates(
-  name: string,
-  query: RouteQuery,
-  catalog: Catalog,
-  routeState: RouteState,
-): FoundCandidates {
-  const ids = catalog.auto.get(autoVariant(name)!)!;
+function autoCandidates(name: string, planning: Planning): FoundCandidates {
+  const ids = planning.catalog.auto.get(autoVariant(name)!)!;
   const candidates: Candidate[] = [];
   const skipped: string[] = [];
   const filtered: Refusal[] = [];
   const tooSmall: Candidate[] = [];
   let restMs = Infinity;
   for (const id of ids) {
-    const judged = judgeModel(id, query, catalog, routeState);
+    const judged = judgeModel(id, planning);
     if ("candidates" in judged) candidates.push(...judged.candidates);
     else {
       if (judged.filter !== undefined) filtered.push(judged.filter);
@@ -259,43 +206,40 @@ type ModelVerdict =
       readonly tooSmall?: readonly Candidate[];
     };
 
-function judgeModel(id: string, query: RouteQuery, catalog: Catalog, routeState: RouteState): ModelVerdict {
-  const model = catalog.models.get(id);
+function judgeModel(id: string, planning: Planning): ModelVerdict {
+  const model = planning.catalog.models.get(id);
   if (model === undefined) return { why: "not in the catalog" };
-  if (!allows(query, id)) return { why: NOT_ALLOWED };
-  const priced = paidCandidates(model, query);
+  if (!allows(planning, id)) return { why: NOT_ALLOWED };
+  const priced = paidCandidates(model, planning);
   if (priced.length === 0) {
-    const barred = barredBy(query, model);
+    const barred = barredBy(planning, model);
     if (barred !== null)
       return { why: `the key's \`${barred.details.param}\` leaves no host`, filter: barred };
     return { why: model.routes.length === 0 ? "its hosts are paused" : "cannot price the request" };
   }
-  const candidates = preferredCandidates(priced, query, routeState);
+  const candidates = preferredCandidates(priced, planning);
   if (refused(candidates)) return { why: `${candidates.details.param} leaves no host`, filter: candidates };
-  if (query.promptEstimate > model.contextLength) {
+  if (planning.promptEstimate > model.contextLength) {
     return { why: "context too small for the prompt", tooSmall: candidates };
   }
-  const restMs = soonestMs(candidates, routeState);
+  const restMs = soonestMs(candidates, planning.routeState);
   return restMs === 0 ? { candidates } : { why: "unavailable", restMs };
 }
 
 /** Null where the model has no priced route without the key's policy either. */
-const barredBy = ({ policy, surface }: RouteQuery, model: Model): Refusal | null =>
+const barredBy = ({ policy, surface }: Planning, model: Model): Refusal | null =>
   policy && paidCandidates(model, { surface }).length > 0 ? notPermitted(policy, model) : null;
 
-const noRoute: typeof noPrice = (model, catalog, routeState, query) =>
-  barredBy(query, model) ?? noPrice(model, catalog, routeState, query);
-
-function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: RouteQuery): Refusal {
+function noPrice(model: Model, planning: Planning): Refusal {
   const why =
     model.routes.length === 0
       ? "the operator has paused all of them"
-      : catalog.lacksList === true
+      : planning.catalog.lacksList === true
         ? "the operator's configuration no longer has the price list of this key"
         : "none has a price";
-  const next = isFree(model, routeState)
+  const next = isFree(model, planning.routeState)
     ? `It is free on the Open Tier, under the id ${model.id}${FREE_SUFFIX}.`
-    : alternativesSentence(workingAlternatives(model.id, catalog, routeState, query));
+    : alternativesSentence(workingAlternatives(model.id, planning));
   return refuse(
     "model_unavailable",
     `No host can serve ${model.id}: 0 hosts were tried, because ${why}. ${next}`,
@@ -303,14 +247,14 @@ function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: 
   );
 }
 
-const noFreeHost = ({ model }: RouteQuery): Refusal =>
+const noFreeHost = ({ model }: Planning): Refusal =>
   refuse(
     "no_free_route",
     `This key's \`policy\` leaves no verified free route of ${model}. The request was not switched to a paid model, and nothing was charged. Name a paid model, or have the owner of the balance change the \`policy\` of the key.`,
     { param: "policy", ...NOT_SOON },
   );
 
-function noFreeRoute({ model }: RouteQuery, allowed: readonly Model[]): Refusal {
+function noFreeRoute({ model }: Planning, allowed: readonly Model[]): Refusal {
   const kept = "The request was not switched to a paid model, and nothing was charged.";
   // Free routes are probed repeatedly, so one that fails may soon be verified.
   if (allowed.some(({ routes }) => routes.some(({ free }) => free))) {

@@ -239,7 +239,9 @@ describe("a plan", () => {
   const { conversation } = of("chat.completions", { messages: [user("Hello")] });
   const planned = (more: Partial<RouteQuery> = {}, down: string[] = []): string => {
     const query = queryFor("x/one", { sticky: affinity.stickyRoute(conversation), ...more });
-    return tries(makePlan(query, CATALOG, routeStateOf({ down }), () => "") as Plan).join(" ");
+    return tries(
+      makePlan({ ...query, catalog: CATALOG, routeState: routeStateOf({ down }) }, () => "") as Plan,
+    ).join(" ");
   };
   const overrides = (provider: object) =>
     readOverrides({ provider }, "chat.completions") as RouteQuery["overrides"];

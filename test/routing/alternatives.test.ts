@@ -9,7 +9,7 @@ const CATALOG = catalogOf(NAMES.map((id) => model(id, [route(id)])));
 const namedWith = (attempts: Readonly<Record<string, "served" | "failed">>) => {
   const lastAttempt: RouteState["lastAttempt"] = ({ host }) => attempts[host.id] ?? null;
   const routeState = routeStateOf({ restMs: () => 0, lastAttempt });
-  return workingAlternatives("a/one", CATALOG, routeState, queryFor("a/one"));
+  return workingAlternatives("a/one", { ...queryFor("a/one"), catalog: CATALOG, routeState });
 };
 
 test.each<[string, Readonly<Record<string, "served" | "failed">>, string[]]>([
@@ -27,5 +27,7 @@ test("one route that serves is enough", () => {
   const both = catalogOf([model("a/one", [route("x")]), model("a/two", [route("p"), route("q")])]);
   const lastAttempt: RouteState["lastAttempt"] = ({ host }) => (host.id === "q" ? "served" : "failed");
   const routeState = routeStateOf({ restMs: () => 0, lastAttempt });
-  expect(workingAlternatives("a/one", both, routeState, queryFor("a/one"))).toEqual(["a/two"]);
+  expect(workingAlternatives("a/one", { ...queryFor("a/one"), catalog: both, routeState })).toEqual([
+    "a/two",
+  ]);
 });

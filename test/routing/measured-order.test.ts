@@ -53,7 +53,7 @@ class World {
 
   plan(more: Parameters<typeof queryFor>[1] = {}): Plan {
     const query = queryFor(this.name, { order: this.order, chance: () => this.random.next(), ...more });
-    return makePlan(query, CATALOG, this.health, () => "") as Plan;
+    return makePlan({ ...query, catalog: CATALOG, routeState: this.health }, () => "") as Plan;
   }
 
   serve(host: string, by: BalanceId, free = false): void {

@@ -36,12 +36,12 @@ const CATALOG = catalogOf(
 );
 
 function plan(query: RouteQuery, routeState: RouteState = routeStateOf()): Plan {
-  const made = makePlan(query, CATALOG, routeState, SUGGEST);
+  const made = makePlan({ ...query, catalog: CATALOG, routeState }, SUGGEST);
   if (made instanceof Refusal) throw new Error(made.message);
   return made;
 }
 function refusal(query: RouteQuery, routeState: RouteState = routeStateOf()): Refusal {
-  const made = makePlan(query, CATALOG, routeState, SUGGEST);
+  const made = makePlan({ ...query, catalog: CATALOG, routeState }, SUGGEST);
   if (!(made instanceof Refusal)) throw new Error(`a plan: ${tries(made).join(" ")}`);
   return made;
 }
@@ -169,7 +169,10 @@ describe("hosts that cannot stream", () => {
     more: Partial<RouteQuery> = {},
     routeState: RouteState = routeStateOf(),
   ): string => {
-    const made = makePlan(asking(name, { provider }, { stream: true, ...more }), mixed, routeState, SUGGEST);
+    const made = makePlan(
+      { ...asking(name, { provider }, { stream: true, ...more }), catalog: mixed, routeState },
+      SUGGEST,
+    );
     return (made as Plan).candidates.map(({ route: { host } }) => host.id).join(" ");
   };
 
@@ -224,7 +227,10 @@ describe("hosts that rest", () => {
   ];
   for (const [name, down, expected] of table) {
     test(`never more than half of a model's are left out: ${name}`, () => {
-      const made = makePlan(queryFor("a/four"), four, routeStateOf({ down }), SUGGEST) as Plan;
+      const made = makePlan(
+        { ...queryFor("a/four"), catalog: four, routeState: routeStateOf({ down }) },
+        SUGGEST,
+      ) as Plan;
       expect(made.candidates.map(({ route: { host } }) => host.id).join(" ")).toBe(expected);
     });
   }
@@ -249,7 +255,7 @@ describe("order: price", () => {
     const counts = prices.map(() => 0);
     for (let draw = 0; draw < 1_000; draw++) {
       const query = queryFor("a/m", { order: "price", chance: () => draw / 1_000 });
-      const made = makePlan(query, catalog, routeStateOf(more), SUGGEST) as Plan;
+      const made = makePlan({ ...query, catalog, routeState: routeStateOf(more) }, SUGGEST) as Plan;
       counts[Number(made.candidates[0]!.route.host.id.slice(1))]! += 1;
     }
     return counts;
@@ -480,7 +486,10 @@ describe("the Open Tier", () => {
       { free: ["a/small", "a/big"] },
     );
     const planned = (name: string, promptEstimate: number) => {
-      const made = makePlan(queryFor(name, { promptEstimate }), catalog, routeStateOf(), SUGGEST);
+      const made = makePlan(
+        { ...queryFor(name, { promptEstimate }), catalog, routeState: routeStateOf() },
+        SUGGEST,
+      );
       if (made instanceof Refusal) throw new Error(made.message);
       return [made.movesOn, ...tries(made)];
     };

@@ -48,7 +48,7 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
 
   const send = async (): Promise<void> => {
     const startedMs = clock.elapsedMs();
-    const plan = makePlan(queryFor(MODEL.id), CATALOG, health, () => "") as Plan;
+    const plan = makePlan({ ...queryFor(MODEL.id), catalog: CATALOG, routeState: health }, () => "") as Plan;
     const by = balances[asks.length % balances.length]!;
     const outcome = await tryHosts(REQUEST, plan, { ...CALL, balanceId: by }, deps);
     note(minutesSeen[Math.floor(startedMs / MINUTE_MS)]!, outcome, clock.elapsedMs() - startedMs);
