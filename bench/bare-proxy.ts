@@ -7,12 +7,12 @@
  */
 import type { Host } from "../src/catalog/catalog.ts";
 import type { Sink } from "../src/generation/answer.ts";
-import { http1Transport } from "../src/hosts/http1/transport.ts";
+import { Http1Transport } from "../src/hosts/http1/transport.ts";
 import { type HostBytes, HostFault, type Read } from "../src/hosts/transport.ts";
 import { answerResponse } from "../src/http/streaming.ts";
 import { systemClock } from "../src/units/clock.ts";
 
-const transport = http1Transport({ clock: systemClock, onFault: console.error });
+const transport = new Http1Transport({ clock: systemClock, onFault: console.error });
 const host = { id: "host", baseUrl: `http://127.0.0.1:${process.argv[2]}/v1` } as Host;
 const headers = { "content-type": "application/json" };
 const NO_TURNS = { gatewaysTurn() {}, clientsTurn() {} };

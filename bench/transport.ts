@@ -10,7 +10,7 @@
 import net from "node:net";
 import type { Socket } from "bun";
 import type { Host } from "../src/catalog/catalog.ts";
-import { http1Transport } from "../src/hosts/http1/transport.ts";
+import { Http1Transport } from "../src/hosts/http1/transport.ts";
 import { type Destination, HostFault } from "../src/hosts/transport.ts";
 import { systemClock } from "../src/units/clock.ts";
 import { table } from "./figures.ts";
@@ -66,7 +66,7 @@ const POST = Buffer.from(chatBody("ping"));
 const HEADERS = { authorization: "Bearer bench-key-that-is-not-one" };
 
 function ours(port: number): Client {
-  const transport = http1Transport({ clock: systemClock, onFault: console.error });
+  const transport = new Http1Transport({ clock: systemClock, onFault: console.error });
   const host: Host = {
     id: "bench",
     baseUrl: `http://127.0.0.1:${port}`,

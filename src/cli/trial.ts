@@ -1,7 +1,7 @@
 import { type Catalog, keyTextsOf, type Route, type SurfaceName } from "../catalog/catalog.ts";
 import { formatProblems } from "../config/problem.ts";
 import { Destinations } from "../hosts/destination.ts";
-import { http1Transport } from "../hosts/http1/transport.ts";
+import { Http1Transport } from "../hosts/http1/transport.ts";
 import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
 import { systemClock } from "../units/clock.ts";
 import { inForce } from "./applied-lists.ts";
@@ -46,7 +46,7 @@ export async function tryModels(
       "`gateway config check` says what is configured; the simulated host needs no trial.",
     );
   }
-  const transport = http1Transport({ clock: systemClock, onFault: () => {} });
+  const transport = new Http1Transport({ clock: systemClock, onFault: () => {} });
   const destinations = new Destinations();
   const tools = { transport, destinations, clock: systemClock };
   const findings = await withProgress(context, (progress) =>

@@ -26,11 +26,10 @@ export class OwnerConnection {
   }
 
   private async open(): Promise<WebhookConnection | null> {
-    const { allowed, clock, onFault, ca = null } = this.deps;
+    const { allowed, clock, onFault, ca } = this.deps;
     const address = await ownerAddress(this.url, allowed(), this.deps);
-    return address === null
-      ? null
-      : new WebhookConnection(this.url, clock, onFault, { address, ca, timeoutMs: TIMEOUT_MS });
+    const options = address === null ? null : { address, ...(ca !== undefined && { ca }) };
+    return options && new WebhookConnection(this.url, clock, onFault, TIMEOUT_MS, options);
   }
 }
 
@@ -38,7 +37,7 @@ interface OwnerConnectionDeps extends AddressDeps {
   /** As the configuration in force has it. */
   readonly allowed: () => OwnerAddresses;
   readonly onFault: (error: unknown) => void;
-  readonly ca?: string | null;
+  readonly ca?: string;
 }
 
 const TIMEOUT_MS = 5_000;

@@ -24,7 +24,7 @@ export interface HostCall {
 
 /** Where requests go, with their common headers. One immutable object for all requests: transports cache by it. */
 export interface Destination {
-  readonly host: Host;
+  readonly host: Pick<Host, "id" | "baseUrl">;
   readonly method: "POST" | "GET";
   /** Appended to the host's base address: `/chat/completions`. */
   readonly path: string;

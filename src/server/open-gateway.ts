@@ -5,7 +5,7 @@ import type { FoundHosts } from "../config/found-hosts.ts";
 import { ConfigError, formatProblems } from "../config/problem.ts";
 import { Mailer } from "../customers/mail/mailer.ts";
 import { Counting } from "../generation/counting/counting.ts";
-import { http1Transport } from "../hosts/http1/transport.ts";
+import { Http1Transport } from "../hosts/http1/transport.ts";
 import { startSimulatedHost } from "../hosts/simulated/host.ts";
 import { httpApp } from "../http/app.ts";
 import { PAYMENT_PACE, type PaymentPace } from "../payments/rails/payment-pace.ts";
@@ -108,7 +108,7 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const secret = await networkSecret(books, random);
   const comparison = new NodeComparison({ books, active, folder, simulatedUrl, secret, log });
   const modelLists = await appliedModels(start, books, comparison, () => gateway?.configChanged());
-  const transport = http1Transport({ clock, onFault: faultsTo(log) });
+  const transport = new Http1Transport({ clock, onFault: faultsTo(log) });
   gateway = buildGateway({
     config: active,
     clock,

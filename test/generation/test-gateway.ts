@@ -10,11 +10,11 @@ import type { Price } from "../../src/catalog/price.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
 import { type Holder, isLive, type Keyring } from "../../src/customers/keys/keyring.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
+import type { CountTurn } from "../../src/generation/counting/counting.ts";
 import type { GenerationDeps, GenerationSettings } from "../../src/generation/deps.ts";
 import { generator } from "../../src/generation/generate.ts";
-import type { PromptTurn } from "../../src/generation/prompt-count.ts";
 import { Receipts } from "../../src/generation/refused-receipts.ts";
-import { http1Transport } from "../../src/hosts/http1/transport.ts";
+import { Http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { HostSlots } from "../../src/hosts/slots/host-slots.ts";
 import type { RunningSums } from "../../src/ledger/counter-cache.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
@@ -63,7 +63,7 @@ export async function openTestGateway(
   const refusals: Receipt[] = [];
   const reported: string[] = [];
   const counted: ("text" | "files")[] = [];
-  const turns: PromptTurn[] = [];
+  const turns: CountTurn[] = [];
   const opening = {
     disk,
     store: store.endsOf(null),
@@ -95,7 +95,7 @@ export async function openTestGateway(
       at: clock.now(),
     });
   }
-  const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
+  const transport = new Http1Transport({ clock, onFault: (error) => faults.push(error) });
   const gateway = buildGateway(
     partsOf({
       config: configOf(catalog, { ...SETTINGS, ...options.settings }),
@@ -288,7 +288,7 @@ export interface TestGateway {
   /** What of prompts was counted. */
   readonly counted: ("text" | "files")[];
   /** Where each stood in line. */
-  readonly turns: readonly PromptTurn[];
+  readonly turns: readonly CountTurn[];
   readonly slots: HostSlots;
   send(
     surface: SurfaceName,

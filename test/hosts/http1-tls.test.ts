@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import net from "node:net";
-import { type Http1Options, http1Transport } from "../../src/hosts/http1/transport.ts";
+import { type Http1Options, Http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Transport } from "../../src/hosts/transport.ts";
 import { head, json, raw, resetBeforeHead, sse } from "../fakes/behaviours.ts";
 import { makeAuthority } from "../fakes/certificates.ts";
@@ -27,7 +27,7 @@ async function fake(tls: FakeTls, script: Script = () => json({ ok: true })): Pr
 }
 
 function transportOf(options: Partial<Http1Options> = {}): Transport {
-  const transport = http1Transport({
+  const transport = new Http1Transport({
     clock: new ManualClock(),
     onFault: console.error,
     ca: authority.ca,
@@ -49,7 +49,7 @@ describe("a host's certificate", () => {
 
   test("is refused when nobody we trust signed it, and the request is never sent", async () => {
     const host = await fake(trusted);
-    const transport = http1Transport({ clock: new ManualClock(), onFault: console.error });
+    const transport = new Http1Transport({ clock: new ManualClock(), onFault: console.error });
     opened.push(transport);
     expect(await faultOf(transport, post(hostRow(named(host))))).toMatchObject({ kind: "tls" });
     await host.idle();

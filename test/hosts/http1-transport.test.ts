@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import net from "node:net";
 import zlib from "node:zlib";
-import { type Http1Options, http1Transport } from "../../src/hosts/http1/transport.ts";
+import { type Http1Options, Http1Transport } from "../../src/hosts/http1/transport.ts";
 import { HostFault, type HostReply, type Transport } from "../../src/hosts/transport.ts";
 import {
   after,
@@ -50,7 +50,7 @@ async function fake(script: Script | Behaviour[]): Promise<FakeHost> {
 }
 
 function transportOf(options: Partial<Http1Options> = {}): Transport {
-  const transport = http1Transport({ clock: new ManualClock(), onFault: console.error, ...options });
+  const transport = new Http1Transport({ clock: new ManualClock(), onFault: console.error, ...options });
   opened.push(transport);
   return transport;
 }

@@ -7,15 +7,6 @@ import { Http1Exchange } from "./exchange.ts";
 import { Pool, type PoolLimits } from "./pool.ts";
 import { encodeRequest, headStart } from "./request.ts";
 
-/**
- * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a
- * broken socket was a stale one, and costs more CPU for each streamed event (bench/transport). It neither
- * follows redirects nor repeats a request nor reads proxies from the environment.
- */
-export function http1Transport(options: Http1Options): Http1Transport {
-  return new Http1Transport(options);
-}
-
 export interface Http1Options {
   readonly clock: Clock;
   /** Called with what an exchange threw; it has ended as `internal`. */
@@ -32,33 +23,34 @@ export interface Http1Options {
   readonly maxSocketsPerOrigin?: number;
   /** PEM certificates to trust instead of the public roots. */
   readonly ca?: string | readonly string[];
+  /** What to connect to instead of what names resolve to. */
+  readonly address?: string;
 }
 
+/**
+ * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a
+ * broken socket was a stale one, and costs more CPU for each streamed event (bench/transport). It neither
+ * follows redirects nor repeats a request nor reads proxies from the environment.
+ */
 export class Http1Transport implements Transport {
-  private readonly clock: Clock;
-  private readonly onFault: Http1Options["onFault"];
   private readonly limits: PoolLimits;
-  private readonly ca: string[] | null;
   private readonly arrivals = new Arrivals();
   private readonly pools = new Map<string, Pool>();
   private readonly lines = new WeakMap<Destination, RequestHead>();
   private closed = false;
 
-  constructor(options: Http1Options) {
-    this.clock = options.clock;
-    this.onFault = options.onFault;
+  constructor(private readonly options: Http1Options) {
     this.limits = {
       connectTimeoutMs: options.connectTimeoutMs ?? 5000,
       idleTimeoutMs: options.idleTimeoutMs ?? 4000,
       maxIdle: options.maxIdlePerOrigin ?? 1024,
       maxSockets: options.maxSocketsPerOrigin ?? 16 * 1024,
     };
-    this.ca = options.ca === undefined ? null : [options.ca].flat();
   }
 
   open(call: HostCall): HostExchange {
     const { endpoint, start } = this.lineTo(call.to);
-    const exchange = new Http1Exchange(encodeRequest(call, start), this.clock);
+    const exchange = new Http1Exchange(encodeRequest(call, start), this.options.clock);
     exchange.begin(this.poolOf(endpoint), call.fresh === true);
     return exchange;
   }
@@ -87,8 +79,9 @@ export class Http1Transport implements Transport {
     let pool = this.pools.get(endpoint.origin);
     if (pool === undefined) {
       this.dropVacantPools();
-      const tls = this.tlsOf(endpoint);
-      pool = new Pool(endpoint, this.limits, tls, this.clock, this.arrivals, this.onFault);
+      const { clock, onFault, address: hostname = endpoint.hostname } = this.options;
+      const dialled = { ...endpoint, hostname };
+      pool = new Pool(dialled, this.limits, this.tlsOf(endpoint), clock, this.arrivals, onFault);
       if (this.closed) pool.close();
       this.pools.set(endpoint.origin, pool);
     }
@@ -102,11 +95,12 @@ export class Http1Transport implements Transport {
 
   private tlsOf(endpoint: HostEndpoint): TLSOptions | null {
     if (!endpoint.secure) return null;
+    const { ca } = this.options;
     return {
       serverName: endpoint.hostname,
       rejectUnauthorized: true,
       ALPNProtocols: "http/1.1",
-      ...(this.ca === null ? {} : { ca: this.ca }),
+      ...(ca === undefined ? {} : { ca: [ca].flat() }),
     };
   }
 }
