@@ -4,7 +4,8 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { GenerationCall } from "./answer.ts";
-import type { Counting } from "./counting/counting.ts";
+import type { Counting, CountTurn } from "./counting/counting.ts";
+import type { Count } from "./counting/work.ts";
 import type { Hold } from "./hold.ts";
 
 /**
@@ -121,7 +122,8 @@ export class PromptCount {
     return count?.tokens ?? null;
   }
 
-  private turn(rank: PromptTurn["rank"]): PromptTurn {
+  /** Balances take turns, and networks do where there is no credit. */
+  private turn(rank: "paid" | "unpaid"): CountTurn {
     const { balance, call, withinMs } = this;
     return {
       key: rank === "paid" ? balance : wideNetwork(call.blocks()),
@@ -145,27 +147,13 @@ export class PromptCount {
 
 export interface PromptCountDeps {
   /** Null when there is too much to do; tokens are null where a file can be of any size. */
-  count(what: "text" | "files", request: GenerationRequest, turn: PromptTurn): Promise<PromptTokens | null>;
+  count(what: "text" | "files", request: GenerationRequest, turn: CountTurn): Promise<Count | null>;
   /** What the balance could pay. */
   credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
   /** Reads a request in a thread, whose body is handed over and comes back; null when there is too much to do. */
   readUnpaid: Counting["request"];
   readonly allowance: CountAllowance;
   readonly later: DeferredCounts;
-}
-
-interface PromptTokens {
-  readonly tokens: number | null;
-  /** Milliseconds of the thread's time. */
-  readonly ms: number;
-}
-
-/** Where a count stands in line: balances take turns, and networks do where there is no credit. */
-export interface PromptTurn {
-  readonly key: string;
-  readonly rank: "paid" | "unpaid";
-  readonly signal: AbortSignal;
-  readonly withinMs: number;
 }
 
 /** Other vocabularies than the one used for counting need up to half as many tokens again. */

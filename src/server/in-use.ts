@@ -43,7 +43,7 @@ function* counted(rooms: RoomsInUse): Generator<InUse> {
     yield [`requests waiting for ${host}`, waiting];
   }
   yield ["probes of resting hosts", generation.health.probes];
-  yield ["relayed streams", generation.openStreams.count];
+  yield ["relayed streams", generation.openStreams.size];
   yield ["streams that are counted", generation.delivered.openStreams];
   yield ["deadlines", generation.deadlines.count];
   yield ["bytes of kept prompts", generation.prompts.bytes];

@@ -23,7 +23,7 @@ async function drained({ settleMs, waiting = 0 }: { settleMs: number; waiting?: 
   const stream = {
     notifiedMs: Number.NaN,
     cut(): void {
-      openStreams.ended(stream);
+      openStreams.delete(stream);
       clock.after(settleMs, () => {
         stream.notifiedMs = clock.elapsedMs();
         ledger.openHolds -= 1;
@@ -31,7 +31,7 @@ async function drained({ settleMs, waiting = 0 }: { settleMs: number; waiting?: 
       });
     },
   };
-  openStreams.opened(stream);
+  openStreams.add(stream);
   let over = false;
   const sockets = { leave() {}, areBusy: false };
   const draining = { ledger, openStreams, sockets, passed: null, clock, drainMs: 300 };

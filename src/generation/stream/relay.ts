@@ -1,7 +1,8 @@
+import type { HostBytes, Read, ReadListener } from "../../hosts/transport.ts";
 import type { StreamJudge } from "../../surfaces/surface.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { Deadline, Deadlines } from "../../units/deadlines.ts";
-import type { OpenStream, OpenStreams } from "./open-streams.ts";
+import type { OpenStreams } from "./open-streams.ts";
 
 /**
  * Relays a stream from host to client, beginning with the bytes that held the first token: read, judge,
@@ -13,7 +14,7 @@ export function relay(context: RelayContext, first: Uint8Array): Promise<RelayEn
 }
 
 export interface RelayContext {
-  readonly source: ByteSource;
+  readonly source: HostBytes;
   readonly judge: StreamJudge;
   readonly sink: { write(bytes: Uint8Array): boolean | Promise<boolean> };
   /** Aborts when the client leaves. */
@@ -51,14 +52,6 @@ interface RelayLimits {
   readonly keepaliveMs: number;
 }
 
-interface ByteSource {
-  /** What is there, or undefined: then `reader` is called once something has come. */
-  next(reader: { arrived(read: ReadResult): void }): ReadResult | undefined;
-}
-
-/** Bytes, their proper end, or what broke. */
-export type ReadResult = Uint8Array | null | { readonly kind: string; readonly message: string };
-
 export type RelayEnd =
   /** `isHeldUp`: it waited for the client on the way, so its time says nothing about the host. */
   | { readonly kind: "complete"; readonly isHeldUp?: true }
@@ -78,7 +71,7 @@ export type RelayEnd =
  * It notices the host's silence, in which the client is given signs of life, the deadline, and a client that
  * leaves while the host is silent.
  */
-class Relay implements OpenStream, Deadline {
+class Relay implements ReadListener, Deadline {
   /** The client is gone. */
   private left = false;
   /** The client left before it was given anything, and the host is read to its end all the same. */
@@ -97,7 +90,7 @@ class Relay implements OpenStream, Deadline {
   private givenMs = Number.POSITIVE_INFINITY;
   /** The client has to take a sign of life; what the host says meanwhile waits in `early`. */
   private pinging = false;
-  private early: ReadResult | undefined = undefined;
+  private early: Read | undefined = undefined;
 
   constructor(
     private readonly context: RelayContext,
@@ -106,7 +99,7 @@ class Relay implements OpenStream, Deadline {
   ) {
     this.touchedMs = context.clock.elapsedMs();
     context.deadlines.add(this);
-    context.open.opened(this);
+    context.open.add(this);
     if (context.signal.aborted) this.leave();
     else context.signal.addEventListener("abort", this);
   }
@@ -120,7 +113,7 @@ class Relay implements OpenStream, Deadline {
   }
 
   /** What the host's next bytes are, or how they ended. */
-  arrived(read: ReadResult): void {
+  arrived(read: Read): void {
     if (this.over) return;
     if (this.pinging) {
       this.early = read;
@@ -153,7 +146,7 @@ class Relay implements OpenStream, Deadline {
   }
 
   /** Whether to read on: not when the stream is over, or while the client has to take what it was given. */
-  private take(read: ReadResult): boolean {
+  private take(read: Read): boolean {
     const { judge, clock } = this.context;
     this.touchedMs = clock.elapsedMs();
     if (read instanceof Uint8Array) return this.give(judge.push(read));
@@ -295,7 +288,7 @@ class Relay implements OpenStream, Deadline {
     this.over = true;
     const { context } = this;
     context.deadlines.drop(this);
-    context.open.ended(this);
+    context.open.delete(this);
     context.signal.removeEventListener("abort", this);
     // Does nothing to a complete stream.
     context.host.cancel();

@@ -1,11 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { OpenStreams } from "../../../src/generation/stream/open-streams.ts";
-import {
-  type ReadResult,
-  type RelayContext,
-  type RelayEnd,
-  relay,
-} from "../../../src/generation/stream/relay.ts";
+import { type RelayContext, type RelayEnd, relay } from "../../../src/generation/stream/relay.ts";
+import { HostFault, type Read } from "../../../src/hosts/transport.ts";
 import type { StreamJudge } from "../../../src/surfaces/surface.ts";
 import { AnswerText } from "../../../src/tokens/answer-text.ts";
 import { Deadlines } from "../../../src/units/deadlines.ts";
@@ -29,7 +25,7 @@ class Played {
   takesAtOnce = false;
   readonly clock = new ManualClock();
   readonly open = new OpenStreams();
-  readonly reads: Gate<ReadResult>[] = [];
+  readonly reads: Gate<Read>[] = [];
   readonly writes: Gate<boolean>[] = [];
   cancelled = false;
   end: RelayEnd | null = null;
@@ -84,7 +80,7 @@ class Played {
     this.leaving.abort();
   }
 
-  private next(reader: { arrived(read: ReadResult): void }): ReadResult | undefined {
+  private next(reader: { arrived(read: Read): void }): Read | undefined {
     if (this.cancelled) return CANCELLED;
     void this.wait(this.reads).then((read) => reader.arrived(read));
     return undefined;
@@ -104,7 +100,7 @@ class Played {
 
 const GAP_MS = 100;
 const DEADLINE_MS = 1_000;
-const CANCELLED = { kind: "cancelled", message: "cancelled" };
+const CANCELLED = new HostFault("cancelled", "cancelled");
 const NOTHING = new Uint8Array();
 const WORD = Uint8Array.of(1);
 const PING = Uint8Array.of(0);
