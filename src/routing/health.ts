@@ -59,9 +59,8 @@ export class Health {
   enter(route: Route): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
-    const known = routeHealth(host, route.model);
     host.circuit.enter(nowMs);
-    known.circuit.enter(nowMs);
+    host.route(route.model).circuit.enter(nowMs);
   }
 
   /** Circuits with a probe under way, which take no other requests meanwhile. */
@@ -76,7 +75,7 @@ export class Health {
 
   /** Call before an attempt that explores how fast the route is now. */
   noteExploration({ host, model }: Route, by: BalanceId): void {
-    routeHealth(this.hostHealth(host.id), model).explorations.note(by, this.clock.elapsedMs());
+    this.hostHealth(host.id).route(model).explorations.note(by, this.clock.elapsedMs());
   }
 
   explorationDueMs({ host, model }: Route, by: BalanceId): number {
@@ -136,16 +135,12 @@ export class Health {
   observe(route: Route, observation: Observation): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
-    const known = routeHealth(host, route.model);
+    const known = host.route(route.model);
     const { circuit } = known;
     switch (observation.kind) {
       case "served":
-        host.served += 1;
-        known.served += 1;
-        known.failingSince = null;
-        host.failingSince = null;
-        host.circuit.served(nowMs, observation.by);
-        circuit.served(nowMs, observation.by);
+        host.noteServed(nowMs, observation.by);
+        known.noteServed(nowMs, observation.by);
         if (observation.firstTokenMs !== null) {
           const { firstTokenMs, promptTokens, by } = observation;
           speedOf(known, route).firstToken(firstTokenMs, promptTokens, by, nowMs);
@@ -172,7 +167,7 @@ export class Health {
   streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
-    const known = routeHealth(host, route.model);
+    const known = host.route(route.model);
     const { circuit } = known;
     if (kind === "host_failed") {
       this.noteFailure(host, known, "the stream broke off after its first token");
@@ -188,17 +183,14 @@ export class Health {
 
   private noteFailure(host: HostHealth, known: RouteHealth, detail: string): void {
     const at = this.clock.now();
-    host.failed += 1;
-    host.failingSince ??= at;
-    known.failed += 1;
-    known.failingSince ??= at;
-    known.lastFailure = { at, since: known.failingSince, detail };
+    host.noteFailed(at);
+    known.lastFailure = { at, since: known.noteFailed(at), detail };
   }
 
   /** Another worker reported that the host should rest. */
   onRemoteRest({ host, model, ...rest }: HostRest): void {
     const health = this.hostHealth(host);
-    const { circuit } = model === null ? health : routeHealth(health, model);
+    const { circuit } = model === null ? health : health.route(model);
     circuit.open(this.clock.elapsedMs(), rest);
   }
 
@@ -219,7 +211,7 @@ export class Health {
   /** Every host of the catalog, in its order. */
   report({ hosts }: Catalog): HostReport[] {
     const nowMs = this.clock.elapsedMs();
-    return [...hosts.keys()].map((id) => reportOf(id, this.hosts.get(id), nowMs));
+    return [...hosts.keys()].map((id) => reportOf(id, this.hosts.get(id) ?? new HostHealth(), nowMs));
   }
 
   /** After a reload: forgets hosts and models that the catalog no longer has. */
@@ -243,18 +235,7 @@ export class Health {
 
   private hostHealth(host: string): HostHealth {
     let health = this.hosts.get(host);
-    if (health === undefined) {
-      health = {
-        circuit: new Circuit(),
-        routes: new Map(),
-        served: 0,
-        failed: 0,
-        failingSince: null,
-        firstTokenMs: null,
-        tokensPerSecond: null,
-      };
-      this.hosts.set(host, health);
-    }
+    if (health === undefined) this.hosts.set(host, (health = new HostHealth()));
     return health;
   }
 }
@@ -314,28 +295,46 @@ export interface LastFailure {
   readonly detail: string;
 }
 
-interface HostHealth {
-  readonly circuit: Circuit;
-  /** By the model's name at the host. */
-  readonly routes: Map<string, RouteHealth>;
-  served: number;
-  failed: number;
+/** Attempts at a host, or at one of its models. */
+class AttemptTally {
+  readonly circuit = new Circuit();
+  served = 0;
+  failed = 0;
   /** The first failure since the last answer. */
-  failingSince: EpochMs | null;
-  firstTokenMs: number | null;
-  tokensPerSecond: number | null;
+  failingSince: EpochMs | null = null;
+
+  noteServed(nowMs: number, by: BalanceId): void {
+    this.served += 1;
+    this.failingSince = null;
+    this.circuit.served(nowMs, by);
+  }
+
+  /** Returns since when it fails. */
+  noteFailed(at: EpochMs): EpochMs {
+    this.failed += 1;
+    return (this.failingSince ??= at);
+  }
 }
 
-interface RouteHealth extends RouteRecord {
-  readonly circuit: Circuit;
-  readonly speed: Speed;
+class HostHealth extends AttemptTally {
+  /** By the model's name at the host. */
+  readonly routes = new Map<string, RouteHealth>();
+  firstTokenMs: number | null = null;
+  tokensPerSecond: number | null = null;
+
+  route(model: string): RouteHealth {
+    let health = this.routes.get(model);
+    if (health === undefined) this.routes.set(model, (health = new RouteHealth()));
+    return health;
+  }
+}
+
+class RouteHealth extends AttemptTally implements RouteRecord {
+  readonly speed = new Speed();
   /** Measured by free requests, which anybody can send at will, so paid ones do not choose by it. */
-  readonly freeSpeed: Speed;
-  readonly explorations: ExplorationLog;
-  served: number;
-  failed: number;
-  failingSince: EpochMs | null;
-  lastFailure: LastFailure | null;
+  readonly freeSpeed = new Speed();
+  readonly explorations = new ExplorationLog();
+  lastFailure: LastFailure | null = null;
 }
 
 /** A slow first token: the 99th percentile. */
@@ -354,36 +353,13 @@ const WEIGHT = 0.1;
 const moved = (average: number | null, sample: number): number =>
   average === null ? sample : average + WEIGHT * (sample - average);
 
-function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
-  let health = routes.get(model);
-  if (health === undefined) {
-    health = {
-      circuit: new Circuit(),
-      speed: new Speed(),
-      freeSpeed: new Speed(),
-      explorations: new ExplorationLog(),
-      served: 0,
-      failed: 0,
-      failingSince: null,
-      lastFailure: null,
-    };
-    routes.set(model, health);
-  }
-  return health;
-}
-
 const speedOf = ({ speed, freeSpeed }: RouteHealth, { free }: Route): Speed => (free ? freeSpeed : speed);
 
-function reportOf(id: string, health: HostHealth | undefined, nowMs: number): HostReport {
-  if (health === undefined) {
-    return { id, state: "closed", ...UNKNOWN };
-  }
+function reportOf(id: string, health: HostHealth, nowMs: number): HostReport {
   const { circuit, routes, served, failed, failingSince, firstTokenMs, tokensPerSecond } = health;
   const state = stateOf(circuit, routes, nowMs);
   return { id, state, firstTokenMs, tokensPerSecond, served, failed, failingSince };
 }
-
-const UNKNOWN = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0, failingSince: null };
 
 function stateOf(circuit: Circuit, routes: HostHealth["routes"], nowMs: number): HostReport["state"] {
   const own = circuit.state(nowMs);

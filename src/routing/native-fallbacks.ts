@@ -1,4 +1,5 @@
 import type { Route } from "../catalog/catalog.ts";
+import { boundedCache } from "../units/bounded-cache.ts";
 import type { Candidate, Planning } from "./candidate.ts";
 
 /**
@@ -60,18 +61,14 @@ const undated = (name: string): string => name.replace(/-(\d{8}|\d{4}-\d\d-\d\d|
 
 /** Fallbacks that a host has refused, which is its own list. A later version of it may be another. */
 export class RefusedFallbacks {
-  private readonly untilMs = new Map<string, number>();
+  private readonly untilMs = boundedCache<string, number>(MAX_KEPT);
 
   refused(route: Route, next: readonly Route[], nowMs: number): void {
-    const name = nameOf(route, next);
-    this.untilMs.delete(name);
-    this.untilMs.set(name, nowMs + KEPT_MS);
-    if (this.untilMs.size > MAX_KEPT) this.untilMs.delete(this.untilMs.keys().next().value!);
+    this.untilMs.set(nameOf(route, next), nowMs + KEPT_MS);
   }
 
   has(route: Route, next: readonly Route[], nowMs: number): boolean {
-    const untilMs = this.untilMs.get(nameOf(route, next));
-    return untilMs !== undefined && nowMs < untilMs;
+    return nowMs < (this.untilMs.peek(nameOf(route, next)) ?? 0);
   }
 }
 

@@ -51,9 +51,10 @@ export function readProvider(value: unknown): ProviderPreferences | Refusal {
       return invalid(`provider.${shown(name)}`, `is unknown; known are: ${Object.keys(READERS).join(", ")}`);
     }
     if (preference === null) continue;
-    const read = READERS[name as keyof typeof READERS](`provider.${name}`, preference);
+    const [member, reader] = READERS[name as keyof typeof READERS];
+    const read = reader(`provider.${name}`, preference);
     if (refused(read)) return read;
-    Object.assign(preferences, read);
+    Object.assign(preferences, { [member]: read });
   }
   return preferences;
 }
@@ -62,38 +63,42 @@ const MAX_HOSTS = 64;
 /** Characters of a name that the client made up, as a message repeats them. */
 const SHOWN_CHARACTERS = 64;
 
-type PreferenceReader = (path: string, value: unknown) => Partial<ProviderPreferences> | Refusal;
-
+/** By the name of each preference: its member above, and its reader. */
 const READERS = {
-  order: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ order: lower(names) })),
-  only: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ only: orNone(lower(names)) })),
-  ignore: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ ignore: lower(names) })),
-  allow_fallbacks: (path, value) => into(readFlag(path, value), (allowFallbacks) => ({ allowFallbacks })),
-  require_parameters: (path, value) =>
-    into(readFlag(path, value), (requireParameters) => ({ requireParameters })),
-  data_collection: (path, value) =>
-    into(readOneOf(path, value, ["allow", "deny"]), (dataCollection) => ({ dataCollection })),
-  zdr: (path, value) => into(readFlag(path, value), (zdr) => ({ zdr })),
-  quantizations: (path, value) =>
-    into(readQuantizations(path, value), (names) => ({ quantizations: orNone(names) })),
-  sort: (path, value) => into(readSort(path, value), (sort) => ({ sort })),
-  preferred_min_throughput: (path, value) =>
-    into(readCutoffs(path, value, 1), (minThroughput) => ({ minThroughput })),
+  order: ["order", readHosts],
+  only: ["only", (path, value) => into(readHosts(path, value), orNone)],
+  ignore: ["ignore", readHosts],
+  allow_fallbacks: ["allowFallbacks", readFlag],
+  require_parameters: ["requireParameters", readFlag],
+  data_collection: ["dataCollection", (path, value) => readOneOf(path, value, ["allow", "deny"])],
+  zdr: ["zdr", readFlag],
+  quantizations: ["quantizations", readQuantizations],
+  sort: ["sort", readSort],
+  preferred_min_throughput: ["minThroughput", (path, value) => readCutoffs(path, value, 1)],
   // OpenRouter gives latency in seconds.
-  preferred_max_latency: (path, value) =>
-    into(readCutoffs(path, value, 1_000), (maxLatency) => ({ maxLatency })),
-  max_price: (path, value) => into(readMaxPrice(path, value), (maxPrice) => ({ maxPrice })),
+  preferred_max_latency: ["maxLatency", (path, value) => readCutoffs(path, value, 1_000)],
+  max_price: ["maxPrice", readMaxPrice],
 } satisfies Record<string, PreferenceReader>;
+
+type PreferenceReader = {
+  [Name in keyof ProviderPreferences]: [
+    member: Name,
+    read: (path: string, value: unknown) => ProviderPreferences[Name] | Refusal,
+  ];
+}[keyof ProviderPreferences];
 
 const into = <T, R>(read: T | Refusal, use: (value: T) => R): R | Refusal =>
   refused(read) ? read : use(read);
 
 const orNone = <T>(list: readonly T[]): readonly T[] | null => (list.length === 0 ? null : list);
 
-const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase());
+function readHosts(path: string, value: unknown): readonly string[] | Refusal {
+  return into(readNames(path, value, MAX_HOSTS), (names) => names.map((name) => name.toLowerCase()));
+}
 
-const readFlag = (path: string, value: unknown): boolean | Refusal =>
-  typeof value === "boolean" ? value : invalid(path, "must be true or false");
+function readFlag(path: string, value: unknown): boolean | Refusal {
+  return typeof value === "boolean" ? value : invalid(path, "must be true or false");
+}
 
 function readOneOf<const T extends string>(path: string, value: unknown, known: readonly T[]): T | Refusal {
   return known.includes(value as T)
@@ -101,12 +106,12 @@ function readOneOf<const T extends string>(path: string, value: unknown, known: 
     : invalid(path, `must be one of ${known.map((one) => `"${one}"`).join(", ")}`);
 }
 
-function readQuantizations(path: string, value: unknown): readonly Quantization[] | Refusal {
+function readQuantizations(path: string, value: unknown): readonly Quantization[] | null | Refusal {
   const names = readNames(path, value, QUANTIZATIONS.length);
   if (refused(names)) return names;
   const unknown = names.find((name) => !QUANTIZATIONS.includes(name as Quantization));
   return unknown === undefined
-    ? (names as Quantization[])
+    ? orNone(names as Quantization[])
     : invalid(path, `holds "${shown(unknown)}", which is not one of ${QUANTIZATIONS.join(", ")}`);
 }
 
