@@ -6,7 +6,6 @@ import { routeOf, unhanded } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import { changedRequest } from "../surfaces/messages/changed-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
-import { atMost } from "../units/clock.ts";
 import type { Deadlines } from "../units/deadlines.ts";
 import { type Refusal, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";
@@ -21,6 +20,7 @@ import {
   type Rejected,
 } from "./attempt-outcome.ts";
 import { observationOf, recordsOf } from "./attempt-record.ts";
+import { firstToEnd, type Hedged } from "./hedging.ts";
 import {
   HostAttempt,
   type HostAttemptCall,
@@ -85,10 +85,7 @@ export interface FailoverLimits extends HostAttemptLimits {
   /** From the first try to the first token, over all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
-  /**
-   * After this long without a first token the next host is asked as well, and the faster one serves; null:
-   * never.
-   */
+  /** See hosts/hedging; null: never. */
   readonly hedgeMs: number | null;
 }
 
@@ -163,7 +160,10 @@ class Failover {
           if (!(started instanceof Promise ? await started : started))
             return signal.aborted ? this.end(this.abandoned()) : this.exhausted();
         }
-        const ended = running.length > 1 || this.mayHedge() ? await this.firstEnd() : running[0]!;
+        const ended =
+          running.length > 1 || this.mayHedge()
+            ? await firstToEnd(running, this.call.limits.hedgeMs!, this.deps.clock)
+            : running[0]!;
         if (ended === null) {
           this.hedged = true;
           await this.start();
@@ -346,15 +346,6 @@ class Failover {
     return this.running[0]!.streams && this.readyAfter(0) !== null;
   }
 
-  /** The try that ends first; null when it is time to try another host as well. */
-  private async firstEnd(): Promise<RunningAttempt | null> {
-    const [first, second] = this.running;
-    if (second !== undefined) return Promise.race([whenEnded(first!), whenEnded(second)]);
-    const { clock } = this.deps;
-    const waitMs = Math.max(0, first!.startedMs + this.call.limits.hedgeMs! - clock.elapsedMs());
-    return (await atMost(clock, waitMs, whenEnded(first!))) ?? null;
-  }
-
   /** The outcome of the request, if this try decides it; null when another host is tried. */
   private judge(ended: RunningAttempt, outcome: HostAttemptOutcome): FinalOutcome | null {
     if (this.running[0] === ended) this.running.shift();
@@ -479,19 +470,13 @@ const traced = (call: FailoverCall, span: TraceContext | null): HostAttemptCall 
 type FinalOutcome = Opened | AnsweredWhole | Rejected | Abandoned;
 
 /** A host that is being asked. */
-interface RunningAttempt {
+interface RunningAttempt extends Hedged {
   readonly candidate: Candidate;
   /** It was asked for a stream. */
   readonly streams: boolean;
   readonly limit: TimeLimit;
   /** Its index among the tries. */
   readonly at: number;
-  readonly startedMs: number;
   readonly ended: Promise<HostAttemptOutcome>;
   readonly span: TraceContext | null;
 }
-
-const whenEnded = async (running: RunningAttempt): Promise<RunningAttempt> => {
-  await running.ended;
-  return running;
-};

@@ -3,7 +3,7 @@ import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
 import { boundOf, type CounterId } from "./counter.ts";
 import { type Grantable, GrantNegotiation } from "./grant-negotiation.ts";
-import { LEASE_MS } from "./membership.ts";
+import { LEASE_MS } from "./node-lease.ts";
 
 /**
  * A ledger's side of the grants by which ledgers share limits: the statements it sends to the Authority, and how it applies

@@ -23,7 +23,7 @@ export interface HostSort {
 }
 
 /** A bound on a percentile: `share` 0.9 is `p90`. Throughput in tokens a second, latency in milliseconds. */
-export interface Cutoff {
+interface Cutoff {
   readonly share: number;
   readonly bound: number;
 }

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { LEASE_MS } from "../../src/ledger/membership.ts";
+import { LEASE_MS } from "../../src/ledger/node-lease.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { json, status } from "../fakes/behaviours.ts";
 import { startFakeHost } from "../fakes/host.ts";

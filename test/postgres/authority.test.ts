@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import { migratePostgres, Postgres } from "../../src/store/database/postgres.ts";
 import { PostgresDatabase } from "../../src/store/database/postgres-database.ts";
 import { type NodeAuthority, postgresAuthority } from "../../src/store/ledger/grants.ts";

@@ -1,5 +1,5 @@
 import type { CounterId } from "../../src/ledger/counter.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import { type HoldRecord, parseRecord, partOf, type TerminalRecord } from "../../src/ledger/record.ts";
 import { type OrphanHold, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { type CommitBatch, CommitUnknown } from "../../src/store/journal/postgres-journal.ts";

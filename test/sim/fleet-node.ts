@@ -2,7 +2,7 @@ import type { Statement } from "../../src/ledger/authority.ts";
 import { type CounterId, isValueCounter } from "../../src/ledger/counter.ts";
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, type KeyHolders, Ledger } from "../../src/ledger/ledger.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import { type LedgerRecord, partOf } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";

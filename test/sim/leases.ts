@@ -2,7 +2,7 @@ import type { Key } from "../../src/customers/keys/key.ts";
 import type { BalanceWithBudgets } from "../../src/customers/keys/key-store.ts";
 import { Keyring } from "../../src/customers/keys/keyring.ts";
 import { newApiKey } from "../../src/customers/keys/secret.ts";
-import { Membership, type MembershipChange, type Registry } from "../../src/ledger/membership.ts";
+import { type KeyringChange, NodeLease, type Registry } from "../../src/ledger/node-lease.ts";
 import { SqliteRegistry } from "../../src/store/nodes/sqlite-registry.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
@@ -76,9 +76,9 @@ class Fleet implements Player, Auditor {
   }
 
   watch(): void {
-    for (const { name, runs, membership, released } of this.nodes)
+    for (const { name, runs, lease, released } of this.nodes)
       check(
-        !runs || !membership.usable() || released >= this.lowered,
+        !runs || !lease.usable() || released >= this.lowered,
         `${name} may use what it was granted under limits that were lowered`,
       );
   }
@@ -98,8 +98,7 @@ class Fleet implements Player, Auditor {
     const holder = await Promise.resolve(node.keyring.identify(secret, START)).catch(() => undefined);
     await node.awake();
     if (node.dead) return;
-    if (holder === undefined || (holder !== null && !node.membership.usable()))
-      this.world.counts.unavailable += 1;
+    if (holder === undefined || (holder !== null && !node.lease.usable())) this.world.counts.unavailable += 1;
     else if (holder === null) this.world.counts.refused += 1;
     else {
       this.world.counts.accepted += 1;
@@ -111,7 +110,7 @@ class Fleet implements Player, Auditor {
     if (node.dead || this.answered.has(secret)) return;
     try {
       const version = await node.call(() => this.store.revoke(hashSecret(secret)));
-      await node.membership.acknowledged(version);
+      await node.lease.acknowledged(version);
       await node.awake();
       if (node.dead) return;
       if (!this.answered.has(secret)) {
@@ -127,7 +126,7 @@ class Fleet implements Player, Auditor {
   private async lower(node: Node): Promise<void> {
     try {
       const version = await node.call(() => this.store.lower());
-      await node.membership.acknowledged(version);
+      await node.lease.acknowledged(version);
       await node.awake();
       if (node.dead) return;
       this.lowered = Math.max(this.lowered, version);
@@ -145,7 +144,7 @@ class Fleet implements Player, Auditor {
 
   private birth(name: string): Node {
     const node = new Node(name, this.store, this.world.time, this.random);
-    void node.membership.follow();
+    void node.lease.follow();
     return node;
   }
 }
@@ -171,7 +170,7 @@ class Store {
     return this.registry.join(name);
   }
 
-  renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
+  renew(name: string, epoch: number, seen: number): readonly KeyringChange[] {
     if (this.random.chance(0.005)) this.registry = this.begin();
     return this.registry.renew(name, epoch, seen);
   }
@@ -190,7 +189,7 @@ class Store {
     return this.note({ balance: BALANCE, key: null, counters: ["budget:"] });
   }
 
-  private note(change: Omit<MembershipChange, "version">): number {
+  private note(change: Omit<KeyringChange, "version">): number {
     // It dies before it has notified anybody of what it changed: nobody is answered.
     if (this.random.chance(0.05)) {
       this.registry = this.begin();
@@ -227,7 +226,7 @@ class Store {
 /** One life of one node. */
 class Node {
   readonly keyring: Keyring;
-  readonly membership: Membership;
+  readonly lease: NodeLease;
   cut = false;
   dead = false;
   pauseUntilMs = 0;
@@ -254,7 +253,7 @@ class Node {
     };
     const joined = store.join(name);
     this.released = joined.seen;
-    this.membership = new Membership(registry, clock, name, joined, {
+    this.lease = new NodeLease(registry, clock, name, joined, {
       changed: async (changes) => {
         for (const { balance, key } of changes)
           if (key !== null) this.keyring.forget([{ hash: key }], []);
@@ -272,7 +271,7 @@ class Node {
         balanceWithBudgets: (id) => this.call(() => store.withBudgets(id)),
       },
       MAX_KEYS,
-      () => this.membership.usable(),
+      () => this.lease.usable(),
     );
   }
 

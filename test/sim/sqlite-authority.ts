@@ -1,7 +1,7 @@
 import type { Grant, Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import { flattened } from "../../src/store/database/database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
 import { debiting } from "../../src/store/ledger/credits.ts";

@@ -5,7 +5,7 @@ import type { Credit, Debit, TooMuch } from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
 import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import type { LedgerRecord, TerminalRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";

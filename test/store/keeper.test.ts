@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Balance, Budget, Key } from "../../src/customers/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
 import { LogSync } from "../../src/store/database/log-sync.ts";
 import { folderDisk } from "../../src/store/journal/disk.ts";

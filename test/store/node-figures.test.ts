@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Grants } from "../../src/ledger/grants.ts";
-import type { Membership } from "../../src/ledger/membership.ts";
+import type { NodeLease } from "../../src/ledger/node-lease.ts";
 import { nodeFigures } from "../../src/store/books/bookkeeping-node.ts";
 import type { FollowingBooks } from "../../src/store/nodes/node-store.ts";
 
@@ -10,7 +10,7 @@ test("each figure of a node has its own name, and money is in dollars", () => {
   const figures = nodeFigures(
     grants as Grants,
     books as unknown as FollowingBooks,
-    { leaseLeftMs: 9_000 } as Membership,
+    { leaseLeftMs: 9_000 } as NodeLease,
   );
   expect(
     Object.fromEntries(figures.map(({ name, value, type, together }) => [name, [value, type, together]])),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { EpochFenced } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import {
   type CommitBatch,

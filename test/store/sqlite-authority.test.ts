@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { type Grant, LATE_MS, type Statement } from "../../src/ledger/authority.ts";
 import { balanceCounter, type CounterId } from "../../src/ledger/counter.ts";
 import type { Credit } from "../../src/ledger/credit.ts";
-import { EpochFenced, LEASE_MS } from "../../src/ledger/membership.ts";
+import { EpochFenced, LEASE_MS } from "../../src/ledger/node-lease.ts";
 import { sql } from "../../src/store/database/database.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";

@@ -7,7 +7,7 @@ import { balanceTotals } from "../../ledger/balance-view.ts";
 import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
 import { Grants, onceDurable } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
-import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
+import { EpochFenced, type KeyringChange, NodeLease } from "../../ledger/node-lease.ts";
 import type { RemoteRoute } from "../../routing/affinity.ts";
 import { type Clock, epochMs, HOUR_MS, pause } from "../../units/clock.ts";
 import type { Figure } from "../../units/figure.ts";
@@ -31,16 +31,16 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   const name = folder.nodeName();
   const books = await store.openBooks(parts, name);
   const node = await joinStore(parts, store, books, name);
-  const { keys, accounts, keyring, runs, ledger, membership, grants } = node;
-  books.follow(ledger, membership.epoch, (counters) => {
+  const { keys, accounts, keyring, runs, ledger, lease, grants } = node;
+  books.follow(ledger, lease.epoch, (counters) => {
     store.authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
   });
-  await membership.follow();
+  await lease.follow();
   const timers = new PeriodicTimers(clock, (error) => log("grants", { error: String(error) }));
   timers.every(TICK_MS, () => grants.tick());
   timers.every(RETURN_IDLE_MS, () => grants.returnIdle());
   const answering = answerInquiries(store.authority, name, grants, clock);
-  const stopLooking = store.serveOthers(() => membership.usable());
+  const stopLooking = store.serveOthers(() => lease.usable());
   const claims = new ClaimRounds(store.ledger, clock, log);
   const holds = new FleetHolds({
     node: name,
@@ -52,7 +52,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   });
   let takeRoutes: (routes: readonly RemoteRoute[]) => void = () => {};
   store.listen((notice) => {
-    if (notice.kind === "changed") void membership.hurry();
+    if (notice.kind === "changed") void lease.hurry();
     else if (notice.kind === "held") {
       if ("counters" in notice.message) void holds.handleQuestion(notice.message);
       else holds.handleAnswer(notice.message);
@@ -72,7 +72,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       return (id) => shipped.get(id) ?? 0;
     },
   });
-  log("node", { name, epoch: membership.epoch });
+  log("node", { name, epoch: lease.epoch });
 
   return {
     ...store.stores,
@@ -97,7 +97,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
             },
           },
         }),
-    healthy: () => books.journal.healthy && membership.usable(),
+    healthy: () => books.journal.healthy && lease.usable(),
     credit: (credit) => store.ledger.credit(credit),
     async debit(debit) {
       const { balanceId, idempotencyKey, amount } = debit;
@@ -106,7 +106,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
           ? await store.ledger.debit(debit)
           : await store.ledger.entry(idempotencyKey);
       const recall = async () =>
-        membership.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));
+        lease.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));
       const isKnown = done !== null && !("available" in done);
       // What nodes were granted and do not use comes back before more is taken, or all.
       if (!isKnown) await recall();
@@ -118,7 +118,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
     fold: (before) => store.ledger.fold(before),
     // A refusal by the store becomes `StoreUnreachable`.
     diskRefused: () => false,
-    figures: () => [...nodeFigures(grants, books, membership), lostToClaims(claims.lost)],
+    figures: () => [...nodeFigures(grants, books, lease), lostToClaims(claims.lost)],
     async close() {
       await claims.stop();
       timers.stop();
@@ -127,8 +127,8 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and
       // closes it.
       if (await books.close()) {
-        await membership.leave().catch((error) => log("lease", { error: String(error) }));
-      } else await membership.stop();
+        await lease.leave().catch((error) => log("lease", { error: String(error) }));
+      } else await lease.stop();
       stop();
       await store.close();
     },
@@ -152,17 +152,17 @@ async function joinStore(
   books: FollowingBooks,
   name: string,
 ) {
-  const keys = store.keys((version) => membership.acknowledged(version));
-  const accounts = store.accounts((version) => membership.acknowledged(version));
+  const keys = store.keys((version) => lease.acknowledged(version));
+  const accounts = store.accounts((version) => lease.acknowledged(version));
   const keyring = new Keyring(
     keys,
     undefined,
-    () => membership.usable(),
+    () => lease.usable(),
     (concerns) => ledger.recheck(concerns),
   );
   const runs = new Runs(keys);
   const life = await store.join(name);
-  const membership: Membership = new Membership(store.registry, clock, name, life, {
+  const lease: NodeLease = new NodeLease(store.registry, clock, name, life, {
     async changed(changes) {
       forget(keyring, runs, changes);
       const lower = changes.flatMap(({ counters }) => counters);
@@ -180,13 +180,13 @@ async function joinStore(
     },
   });
   const send = statementsTo(store.authority, books.journal, () => grants, log);
-  const grants: Grants = new Grants(name, membership.epoch, clock, send, () => membership.usable());
+  const grants: Grants = new Grants(name, lease.epoch, clock, send, () => lease.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
   const ledger: Ledger = new Ledger(clock, books.journal, sums, keyring, grants);
-  return { keys, accounts, keyring, runs, membership, grants, ledger };
+  return { keys, accounts, keyring, runs, lease, grants, ledger };
 }
 
-function forget(keyring: Keyring, runs: Runs, changes: readonly MembershipChange[]): void {
+function forget(keyring: Keyring, runs: Runs, changes: readonly KeyringChange[]): void {
   const keys = changes.flatMap(({ key }) => (key === null ? [] : [{ hash: key }]));
   const balances = changes.flatMap(({ balance }) => balance ?? []);
   if (balances.length < changes.length) {
@@ -267,7 +267,7 @@ const RETURN_IDLE_MS = 10_000;
 export function nodeFigures(
   grants: Grants,
   { journal, shipped, batches }: FollowingBooks,
-  node: Membership,
+  node: NodeLease,
 ): Figure[] {
   const { counters, granted, stranded, statements, recalls } = grants.figures;
   return [

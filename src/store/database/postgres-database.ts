@@ -17,7 +17,7 @@ import { inNumbers, isTaken, type Postgres, type WorkLimits } from "./postgres.t
 
 /**
  * PostgreSQL for one node. A commit writes its notice in the same transaction, and resolves once all nodes have taken it
- * (ledger/membership).
+ * (ledger/node-lease).
  */
 export class PostgresDatabase extends Database {
   readonly forUpdate = sql`FOR UPDATE`;

@@ -1,5 +1,5 @@
 import type { Journal } from "../../ledger/ledger.ts";
-import { EpochFenced } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/node-lease.ts";
 import {
   formatRecord,
   type HoldRecord,

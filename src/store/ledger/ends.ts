@@ -1,5 +1,5 @@
 import { type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
-import { EpochFenced } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/node-lease.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";

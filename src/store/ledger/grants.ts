@@ -12,7 +12,7 @@ import {
   type Statement,
 } from "../../ledger/authority.ts";
 import { budgetOfSubject, type CounterId, isValueCounter } from "../../ledger/counter.ts";
-import { EpochFenced } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/node-lease.ts";
 import type { Clock } from "../../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
 import { type Database, type SqlPart, type Steps, sql, verbatim } from "../database/database.ts";

@@ -1,11 +1,11 @@
 import type { Key } from "../../customers/keys/key.ts";
 import type { StoredRun } from "../../customers/keys/run.ts";
 import { budgetPrefixes, runCounters } from "../../ledger/counter.ts";
-import type { MembershipChange } from "../../ledger/membership.ts";
+import type { KeyringChange } from "../../ledger/node-lease.ts";
 import type { BalanceId } from "../../units/id.ts";
 
 /** What nodes must notice of a change before it is answered. */
-export type NotedChange = Omit<MembershipChange, "version">;
+export type NotedChange = Omit<KeyringChange, "version">;
 
 export const changeOfKey = ({
   balanceId,

@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { EpochFenced } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/node-lease.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
 import { StoreUnreachable, StoreUnusable } from "../../units/errors/bookkeeping.ts";
 import { listenPrivately } from "../data-folder.ts";

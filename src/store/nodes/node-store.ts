@@ -3,7 +3,7 @@ import type { KeyStore } from "../../customers/keys/key-store.ts";
 import type { Inquiry } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Journal, Ledger } from "../../ledger/ledger.ts";
-import type { Registry } from "../../ledger/membership.ts";
+import type { Registry } from "../../ledger/node-lease.ts";
 import type { RemoteRoute } from "../../routing/affinity.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { BookkeepingParts, RequestJournal, SqlStores } from "../books/bookkeeping.ts";

@@ -1,5 +1,5 @@
 import type { CounterId } from "../../ledger/counter.ts";
-import { EpochFenced, LEASE_MS, type MembershipChange } from "../../ledger/membership.ts";
+import { EpochFenced, type KeyringChange, LEASE_MS } from "../../ledger/node-lease.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { Clock } from "../../units/clock.ts";
@@ -53,7 +53,7 @@ export class PostgresRegistry implements NodeRegistry {
     });
   }
 
-  renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]> {
+  renew(name: string, epoch: number, seen: number): Promise<readonly KeyringChange[]> {
     const { db } = this;
     return db.transact(function* () {
       // A change holds this row until it is committed. So either it comes first and is found here, or it
@@ -179,9 +179,9 @@ interface NodeRow {
   readonly alive: boolean;
 }
 
-type ChangeRow = Omit<MembershipChange, "counters"> & { readonly counters: string };
+type ChangeRow = Omit<KeyringChange, "counters"> & { readonly counters: string };
 
-const changeOf = ({ counters, ...change }: ChangeRow): MembershipChange => ({
+const changeOf = ({ counters, ...change }: ChangeRow): KeyringChange => ({
   ...change,
   counters: counters === "" ? [] : counters.split(" "),
 });

@@ -1,6 +1,6 @@
 import type { Database as Connection } from "bun:sqlite";
 import type { CounterId } from "../../ledger/counter.ts";
-import { EpochFenced, LEASE_MS, type MembershipChange } from "../../ledger/membership.ts";
+import { EpochFenced, type KeyringChange, LEASE_MS } from "../../ledger/node-lease.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
@@ -18,9 +18,9 @@ import type { OtherNodes } from "./fleet-holds.ts";
  */
 export class SqliteRegistry {
   private readonly db: SqliteDatabase;
-  private readonly leases = new Map<string, NodeLease>();
+  private readonly leases = new Map<string, KnownLease>();
   /** The latest, in order. */
-  private changes: MembershipChange[] = [];
+  private changes: KeyringChange[] = [];
   private latest: number;
 
   constructor(
@@ -56,7 +56,7 @@ export class SqliteRegistry {
   }
 
   /** As `Registry`'s. */
-  renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
+  renew(name: string, epoch: number, seen: number): readonly KeyringChange[] {
     const node = this.node(name);
     if (node?.epoch !== epoch || node.open === 0) throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
     if (seen < this.latest) return this.changesSince(seen);
@@ -136,7 +136,7 @@ export class SqliteRegistry {
       .sort((a, b) => b.leaseUntil - a.leaseUntil);
   }
 
-  private changesSince(seen: number): readonly MembershipChange[] {
+  private changesSince(seen: number): readonly KeyringChange[] {
     const first = this.changes[0]?.version ?? this.latest + 1;
     if (seen + 1 < first) return [{ version: this.latest, balance: null, key: null, counters: [""] }];
     return this.changes.slice(seen + 1 - first);
@@ -163,7 +163,7 @@ export class SqliteRegistry {
   }
 }
 
-interface NodeLease {
+interface KnownLease {
   readonly seen: number;
   readonly untilMs: number;
 }

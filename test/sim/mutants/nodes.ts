@@ -13,7 +13,7 @@ export const NODE_MUTANTS: readonly Mutant[] = mutantsOf("src/ledger/ledger.ts",
 });
 
 /** What `sim:leases` has to notice. */
-export const LEASE_MUTANTS: readonly Mutant[] = mutantsOf("src/ledger/membership.ts", {
+export const LEASE_MUTANTS: readonly Mutant[] = mutantsOf("src/ledger/node-lease.ts", {
   "a lease is renewed before what was granted has gone back": [
     "await this.events.changed(changes);",
     "this.events.changed(changes).catch(() => {});",

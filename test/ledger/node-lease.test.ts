@@ -1,17 +1,17 @@
 import { beforeEach, expect, test } from "bun:test";
 import {
   EpochFenced,
+  type KeyringChange,
   LEASE_MS,
-  Membership,
-  type MembershipChange,
+  NodeLease,
   type Registry,
-} from "../../src/ledger/membership.ts";
+} from "../../src/ledger/node-lease.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { Random } from "../sim/random.ts";
 
 let clock: ManualClock;
 let registry: FarRegistry;
-let membership: Membership;
+let lease: NodeLease;
 /** What goes back because limits were lowered; ended by the test. */
 let releases: { readonly through: number; end(failure?: Error): void }[];
 /** The latest change for which everything has gone back. */
@@ -27,7 +27,7 @@ function begin(): void {
   released = 0;
   failures = [];
   const life = { epoch: 1, seen: 0 };
-  membership = new Membership(registry, clock, "n0", life, {
+  lease = new NodeLease(registry, clock, "n0", life, {
     changed: (changes) =>
       new Promise((resolve, reject) => {
         const through = changes.at(-1)!.version;
@@ -47,27 +47,27 @@ function begin(): void {
 }
 
 test("nothing is usable before the first renewal, and then for ten seconds from when it was asked for", async () => {
-  void membership.hurry();
+  void lease.hurry();
   await quiet();
   registry.arrive();
   clock.advance(4_000);
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
   registry.answer();
   await quiet();
-  expect(membership.leaseLeftMs).toBe(LEASE_MS - 4_000);
+  expect(lease.leaseLeftMs).toBe(LEASE_MS - 4_000);
   clock.advance(LEASE_MS - 4_000);
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
 });
 
 test("a renewal from before a change comes back after it: the change waits until what was granted has gone back", async () => {
-  void membership.hurry();
+  void lease.hurry();
   await quiet();
   registry.arrive();
   const version = registry.note();
-  void membership.hurry();
+  void lease.hurry();
   registry.answer();
   await quiet();
-  expect(membership.usable()).toBe(true);
+  expect(lease.usable()).toBe(true);
   await renewOnRequest();
   expect(releases.length).toBe(1);
   expect(registry.waiting).toBe(0);
@@ -80,10 +80,10 @@ test("a renewal from before a change comes back after it: the change waits until
 });
 
 test("calls during a renewal cause one more, and nobody renews after that", async () => {
-  void membership.hurry();
+  void lease.hurry();
   await quiet();
-  void membership.hurry();
-  void membership.hurry();
+  void lease.hurry();
+  void lease.hurry();
   await renewOnRequest();
   expect(registry.waiting).toBe(1);
   await renewOnRequest();
@@ -96,12 +96,12 @@ test("who was without a lease uses nothing when what was granted has gone back, 
   const version = registry.note();
   expect(await registry.unseen(version)).toBe(false);
   await renew();
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
   releases[0]!.end();
   await quiet();
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
   await renewOnRequest();
-  expect(membership.usable()).toBe(true);
+  expect(lease.usable()).toBe(true);
 });
 
 test("what could not be given back leaves the change unnoticed, and is given back before the next renewal", async () => {
@@ -112,26 +112,26 @@ test("what could not be given back leaves the change unnoticed, and is given bac
   clock.advance(LEASE_MS);
   await quiet();
   await renew();
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
   expect(releases.map(({ through }) => through)).toEqual([version]);
 });
 
 test("a renewal that comes back after the node has stopped changes nothing", async () => {
-  void membership.hurry();
+  void lease.hurry();
   await quiet();
   registry.arrive();
-  const stopped = membership.stop();
+  const stopped = lease.stop();
   registry.answer();
   await quiet();
   await stopped;
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
 });
 
 test("who has left asks for no lease any more, whatever changes", async () => {
   await renew();
-  await membership.leave();
+  await lease.leave();
   registry.note();
-  void membership.hurry();
+  void lease.hurry();
   await quiet();
   expect(registry.waiting).toBe(0);
 });
@@ -140,7 +140,7 @@ test("another life of the node ends what this one may use, at once", async () =>
   await renew();
   registry.isFenced = true;
   await renew();
-  expect(membership.usable()).toBe(false);
+  expect(lease.usable()).toBe(false);
   expect(failures[0]).toBeInstanceOf(EpochFenced);
 });
 
@@ -152,17 +152,17 @@ test("in whatever order calls arrive, come back or are lost, nothing from before
   for (let seed = 1; seed <= WALKS; seed++) {
     begin();
     const random = new Random(seed);
-    void membership.follow();
+    void lease.follow();
     for (let move = 0; move < MOVES; move++) {
       await quiet();
       random.pick(MOVES_OF_ANYBODY)(random);
       if (registry.answered > released) overtaken += 1;
-      if (!membership.usable()) continue;
+      if (!lease.usable()) continue;
       usable += 1;
       if (registry.answered > released)
         throw new Error(`seed ${seed}, move ${move}: change ${registry.answered} was answered`);
     }
-    void membership.stop();
+    void lease.stop();
   }
   expect(usable).toBeGreaterThan(WALKS * 10);
   // By those whose lease was over.
@@ -175,12 +175,12 @@ const MOVES_OF_ANYBODY: readonly ((random: Random) => void)[] = [
   () => registry.answer(),
   (random) => random.chance(0.2) && registry.lose(),
   (random) => releases[0]?.end(random.chance(0.2) ? new Error("no answer") : undefined),
-  () => void membership.hurry(),
+  () => void lease.hurry(),
   (random) => clock.advance(random.below(random.chance(0.2) ? 12_000 : 1_500)),
 ];
 
 async function renew(): Promise<void> {
-  void membership.hurry();
+  void lease.hurry();
   await quiet();
   await renewOnRequest();
 }
@@ -219,7 +219,7 @@ class FarRegistry implements Registry {
     return this.calls.filter(({ isGivenUp }) => !isGivenUp).length;
   }
 
-  renew(_name: string, _epoch: number, seen: number): Promise<readonly MembershipChange[]> {
+  renew(_name: string, _epoch: number, seen: number): Promise<readonly KeyringChange[]> {
     return new Promise((resolve, reject) => {
       this.calls.push({ seen, resolve, reject, answer: null, isGivenUp: false });
     });
@@ -254,7 +254,7 @@ class FarRegistry implements Registry {
 
   private renewed({ seen, resolve, reject }: Call): () => void {
     if (this.isFenced) return () => reject(new EpochFenced("n0"));
-    const changes: MembershipChange[] = [];
+    const changes: KeyringChange[] = [];
     for (let version = seen + 1; version <= this.latest; version++)
       changes.push({ version, balance: null, key: null, counters: [""] });
     if (changes.length === 0) Object.assign(this.node, { seen, leaseUntilMs: clock.elapsedMs() + LEASE_MS });
@@ -264,7 +264,7 @@ class FarRegistry implements Registry {
 
 interface Call {
   readonly seen: number;
-  resolve(changes: readonly MembershipChange[]): void;
+  resolve(changes: readonly KeyringChange[]): void;
   reject(error: Error): void;
   answer: (() => void) | null;
   isGivenUp: boolean;

@@ -9,7 +9,7 @@ import type { SecretHash } from "../units/secret-hash.ts";
  *
  * No two clocks are compared: the registry counts ten seconds from when it grants, the node from before it asks.
  */
-export class Membership {
+export class NodeLease {
   private usableUntilMs = Number.NEGATIVE_INFINITY;
   private timer: Timer | null = null;
   private beating: Promise<void> | null = null;
@@ -21,7 +21,7 @@ export class Membership {
     private readonly clock: Pick<Clock, "after" | "elapsedMs">,
     readonly name: string,
     private readonly life: { readonly epoch: number; seen: number },
-    private readonly events: MembershipEvents,
+    private readonly events: NodeLeaseEvents,
   ) {}
 
   get epoch(): number {
@@ -115,16 +115,16 @@ export class Membership {
 /** The store's list of nodes and their leases. */
 export interface Registry {
   /** Renews the lease of a node that has seen every change; otherwise returns the next changes. Throws EpochFenced. */
-  renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]>;
+  renew(name: string, epoch: number, seen: number): Promise<readonly KeyringChange[]>;
   /** Whether a node with a lease has not seen the change. */
   unseen(version: number): Promise<boolean>;
   /** Releases the epoch's grants and ends its lease. */
   leave(name: string, epoch: number): Promise<void>;
 }
 
-export interface MembershipEvents {
+export interface NodeLeaseEvents {
   /** Forgets what these changed; resolves once nothing outdated is in use. */
-  changed(changes: readonly MembershipChange[]): Promise<void>;
+  changed(changes: readonly KeyringChange[]): Promise<void>;
   /** Forgets everything. */
   lapsed(): void;
   /** The lease could not be renewed. After an EpochFenced it never will be, and the process must end. */
@@ -132,7 +132,7 @@ export interface MembershipEvents {
 }
 
 /** A change to a key, or to what the keys of a balance share. */
-export interface MembershipChange {
+export interface KeyringChange {
   readonly version: number;
   /** Null if the log of changes was cut: anything may have changed. */
   readonly balance: BalanceId | null;
