@@ -1,5 +1,6 @@
+import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 import type { Catalog, CatalogWithLists } from "./catalog.ts";
-import { type PriceEntry, priceEntry } from "./entry.ts";
+import { type ByRetention, type CacheRetention, type Price, type Rates, RETENTIONS } from "./price.ts";
 
 /** What is sold at which price, as it is kept to be compared with a later configuration's. */
 export interface PriceSnapshot {
@@ -70,3 +71,54 @@ const changeOf = (
 /** Price lists that are new, changed or gone. */
 export const changedLists = ({ lists: before }: PriceSnapshot, { lists: after }: PriceSnapshot): string[] =>
   Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
+
+/** USD per million tokens. */
+export interface PriceEntry extends RatesEntry {
+  /** Rates of a whole request whose prompt has more than `prompt` tokens. */
+  readonly above?: readonly StepEntry[];
+}
+
+interface StepEntry extends RatesEntry {
+  readonly prompt: number;
+}
+
+interface RatesEntry extends WritesEntry {
+  readonly input: number;
+  /** Where sound has a price of its own. */
+  readonly audio_input?: number;
+  readonly output: number;
+  readonly audio_output?: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+}
+
+/** For what is cached for so long. */
+type WritesEntry = { readonly [Retention in CacheRetention as `cache_write_${Retention}`]?: number };
+
+/** In USD per million tokens, as answers have it. */
+export const priceEntry = (price: Price): PriceEntry => ({
+  ...ratesEntry(price),
+  ...(price.above === undefined
+    ? {}
+    : { above: price.above.map((step) => ({ prompt: step.prompt, ...ratesEntry(step) })) }),
+});
+
+const ratesEntry = (rates: Omit<Rates, "above">): RatesEntry => ({
+  input: usdPerMillion(rates.input),
+  ...(rates.audioInput === undefined ? {} : { audio_input: usdPerMillion(rates.audioInput) }),
+  output: usdPerMillion(rates.output),
+  ...(rates.audioOutput === undefined ? {} : { audio_output: usdPerMillion(rates.audioOutput) }),
+  cache_read: usdPerMillion(rates.cacheRead),
+  cache_write: usdPerMillion(rates.cacheWrite),
+  ...writesEntry(rates.cacheWrites ?? { "1h": rates.cacheWrite }),
+});
+
+/** `cache_write_12h` and the like. */
+const writesEntry = (writes: ByRetention<NanoPerMillion>): WritesEntry =>
+  Object.fromEntries(
+    RETENTIONS.flatMap((one) =>
+      writes[one] === undefined ? [] : [[`cache_write_${one}`, usdPerMillion(writes[one])]],
+    ),
+  );
+
+const usdPerMillion = (price: NanoPerMillion): number => price / NANO_PER_USD;

@@ -1,8 +1,9 @@
 import type { ModelAnswer } from "../../api/catalog.ts";
+import { type RouteAvailability, soldAt } from "../../catalog/availability.ts";
 import type { Modality, Model } from "../../catalog/catalog.ts";
-import { catalogEntry, type RouteAvailability, soldAt } from "../../catalog/entry.ts";
 import { highestPrice, type Price, type Rates, RETENTIONS, ratesAt, writeRate } from "../../catalog/price.ts";
 import { NANO_PER_USD, type NanoPerMillion } from "../../units/usd.ts";
+import { catalogEntry } from "../catalog-entries.ts";
 
 /** What `GET /v1/models` tells of a name that a request may have. */
 export interface NamedModel {

@@ -7,10 +7,11 @@ import {
   SORTS,
 } from "../../api/find-models.ts";
 import { FIRST_CALLS } from "../../api/first-calls.ts";
+import type { RouteAvailability } from "../../catalog/availability.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { type CatalogEntry, catalogEntries, type RouteAvailability } from "../../catalog/entry.ts";
 import { AUTO_PREFIX, FREE_SUFFIX } from "../../catalog/model-name.ts";
 import { perMillion, rough } from "../../units/numbers.ts";
+import { type CatalogEntry, catalogEntries } from "../catalog-entries.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 
 /**

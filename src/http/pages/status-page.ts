@@ -1,15 +1,11 @@
 import type { AnswerTo } from "../../api/about.ts";
 import type { STATUS } from "../../api/status.ts";
+import { type RouteAvailability, servingRoutes } from "../../catalog/availability.ts";
 import type { Catalog, Model, Route } from "../../catalog/catalog.ts";
-import {
-  type CatalogEntry,
-  catalogEntries,
-  type RouteAvailability,
-  servingRoutes,
-} from "../../catalog/entry.ts";
 import type { HostReport, RouteRecord } from "../../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { type CatalogEntry, catalogEntries } from "../catalog-entries.ts";
 import { type RouteFigure, STATUS_STRETCH_MS, STATUS_STRETCHES } from "./figures.ts";
 import { escapeHtml, type HtmlPage, makePage } from "./page.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { type Abilities, catalogOf, type Host, type Model, type Route } from "../../src/catalog/catalog.ts";
-import { catalogEntries, catalogEntry } from "../../src/catalog/entry.ts";
+import type { Abilities, Host, Model, Route } from "../../src/catalog/catalog.ts";
 import type { Price } from "../../src/catalog/price.ts";
+import { catalogEntry } from "../../src/http/catalog-entries.ts";
 
 const host: Host = {
   id: "h",
@@ -60,15 +60,6 @@ test.each([
 ] as const)("%s", (_what, routes, up, verified, expected) => {
   const { price, free, available } = catalogEntry(model([...routes]), routeState(up, verified));
   expect({ price: price !== null, free, available }).toEqual(expected);
-});
-
-test("a key that may call some models is shown those", () => {
-  const models = new Map(["a/1", "a/2", "a/3"].map((id) => [id, model([PAID], PRICE, id)]));
-  const catalog = catalogOf({ models, auto: new Map(), hosts: new Map() });
-  const ids = (allowed: string[] | null) =>
-    catalogEntries(catalog, routeState(true, true), allowed).map(({ id }) => id);
-  expect(ids(null)).toEqual(["a/1", "a/2", "a/3"]);
-  expect(ids(["a/3", "a/1"])).toEqual(["a/1", "a/3"]);
 });
 
 test.each<[what: string, abilities: Abilities, quirks: Host["quirks"], parameters: string]>([
