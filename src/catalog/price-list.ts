@@ -96,12 +96,5 @@ export const highestMember = ({ price, routes }: PricedModel): number =>
     ),
   );
 
-const members = (rates: Price | Rates) => [
-  rates.input,
-  rates.output,
-  rates.cacheRead,
-  rates.cacheWrite,
-  rates.audioInput ?? 0,
-  rates.audioOutput ?? 0,
-  ...Object.values(rates.cacheWrites ?? {}),
-];
+const members = ({ cacheWrites, ...rates }: Price | Rates): readonly number[] =>
+  Object.values({ ...rates, ...cacheWrites, above: 0, prompt: 0 });

@@ -69,7 +69,7 @@ export class HostAttempt {
    * except for an opened stream, which keeps it until the host is done.
    */
   async run(): Promise<HostAttemptOutcome> {
-    const { limit, slot, deps } = this;
+    const { limit, slot } = this;
     let outcome: HostAttemptOutcome | null = null;
     try {
       let reply = await this.send(false);
@@ -86,7 +86,7 @@ export class HostAttempt {
         outcome = this.unreadable(error);
       }
       const { key } = slot;
-      if (key !== undefined && key !== null) outcome = judgedKey(outcome, key, this.candidate, deps.clock);
+      if (key !== undefined && key !== null) outcome = judgedKey(outcome, key, this.candidate);
       return outcome;
     } finally {
       limit.stop();
@@ -338,13 +338,8 @@ export class HostAttempt {
  * At a host with several keys, what the outcome says of the one that was used. While another key can serve the
  * request, a failure of this one says nothing about the host.
  */
-function judgedKey(
-  outcome: HostAttemptOutcome,
-  key: KeyLease,
-  { route }: Candidate,
-  clock: Clock,
-): HostAttemptOutcome {
-  if (outcome.kind !== "refused") return noteAnswer(outcome, key, clock);
+function judgedKey(outcome: HostAttemptOutcome, key: KeyLease, { route }: Candidate): HostAttemptOutcome {
+  if (outcome.kind !== "refused") return noteAnswer(outcome, key);
   const { status, ofAccount = false, restMs = null } = outcome;
   if (status === 401 || (status === 403 && ofAccount)) key.refused(outcome.message);
   else if (ofAccount) key.limited(null, restMs);
@@ -355,12 +350,12 @@ function judgedKey(
   return status === 429 ? { ...outcome, restMs: key.restMs } : outcome;
 }
 
-function noteAnswer(outcome: HostAttemptOutcome, key: KeyLease, clock: Clock): HostAttemptOutcome {
+function noteAnswer(outcome: HostAttemptOutcome, key: KeyLease): HostAttemptOutcome {
   if (answerOf(outcome) === null) return outcome;
   key.served();
   const isOver = outcome.kind === "answered" || (outcome.kind === "opened" && outcome.isWhole);
   const usage = isOver ? readOf(outcome).usage : null;
-  if (usage !== null) key.used(tokensIn(usage), clock.elapsedMs());
+  if (usage !== null) key.used(tokensIn(usage));
   return outcome;
 }
 

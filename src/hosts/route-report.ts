@@ -45,14 +45,14 @@ export function routesTogether(reports: Iterable<readonly RouteReport[]>): Route
   return [...found.values()].map((same) => ({
     host: same[0]!.host,
     model: same[0]!.model,
-    usable: sumOf(same.map(({ usable }) => usable)),
-    resting: sumOf(same.map(({ resting }) => resting)),
-    unproven: sumOf(same.map(({ unproven }) => unproven)),
+    usable: sumOf(same, "usable"),
+    resting: sumOf(same, "resting"),
+    unproven: sumOf(same, "unproven"),
     verifiedFree: same.every(({ verifiedFree }) => verifiedFree),
     firstTokenMs: mean(same.map(({ firstTokenMs }) => firstTokenMs)),
     tokensPerSecond: mean(same.map(({ tokensPerSecond }) => tokensPerSecond)),
-    served: sumOf(same.map(({ served }) => served)),
-    failed: sumOf(same.map(({ failed }) => failed)),
+    served: sumOf(same, "served"),
+    failed: sumOf(same, "failed"),
     lastFailure: latest(same.map(({ lastFailure }) => lastFailure)),
   }));
 }
@@ -78,7 +78,9 @@ function reportOf(health: Health, route: Route): RouteReport {
   };
 }
 
-const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+type Counted = "usable" | "resting" | "unproven" | "served" | "failed";
+const sumOf = (reports: readonly RouteReport[], counted: Counted): number =>
+  reports.reduce((sum, report) => sum + report[counted], 0);
 
 const latest = (failures: readonly (LastFailure | null)[]): LastFailure | null =>
   failures.reduce((newest, one) => (one !== null && one.at > (newest?.at ?? 0) ? one : newest), null);

@@ -47,7 +47,7 @@ async function readLarge(
   const room = await roomFor(identity, length, exchange);
   if (refused(room)) return room;
   const body = await readTimed(length, room, exchange);
-  if (!refused(body)) room.read?.were(body.length);
+  if (!refused(body)) room.read?.was(body.length);
   return body;
 }
 
@@ -83,7 +83,7 @@ async function readPacked(
   if (body === null) return unpacksTooLarge(bodyBytes);
   if (!refused(body)) {
     room.release.keepOnly(body.length);
-    room.read?.were(Math.min(body.length, bodyBytes));
+    room.read?.was(Math.min(body.length, bodyBytes));
   }
   return body;
 }

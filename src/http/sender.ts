@@ -1,5 +1,5 @@
 import type { Catalog } from "../catalog/catalog.ts";
-import type { BytesTaken } from "../ledger/limits/unpaid-allowance.ts";
+import type { TakenAmount } from "../ledger/limits/rate-window.ts";
 import { wideNetwork } from "../ledger/limits/wide-network.ts";
 import type { Release, Sender } from "../units/byte-budget.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
@@ -25,7 +25,7 @@ export interface BodyRoom {
   readonly release: Release;
   readonly pays: boolean;
   /** For senders who could not pay: what was read for them without payment. */
-  readonly read: BytesTaken | null;
+  readonly read: TakenAmount | null;
 }
 
 /**

@@ -20,10 +20,10 @@ export class HostKeySlots {
   private drawn = 0;
 
   constructor(
-    private readonly clock: Pick<Clock, "now" | "elapsedMs">,
+    readonly clock: Pick<Clock, "now" | "elapsedMs">,
     /** Processes of this machine, which divide the limits evenly. */
     private readonly processes: number,
-    private readonly onRetired: (key: string, detail: string) => void,
+    readonly onRetired: (key: string, detail: string) => void,
   ) {}
 
   /** Applies a configuration's keys; the state of keys that stay is kept. */
@@ -68,16 +68,6 @@ export class HostKeySlots {
     const nowMs = this.clock.elapsedMs();
     const rests = this.inOrder.filter(({ isRetired }) => !isRetired).map((one) => one.restMs(model, nowMs));
     return rests.length === 0 ? null : Math.min(...rests);
-  }
-
-  retire(state: KeyState, text: string, detail: string): void {
-    if (text !== state.key.secret.text || state.isRetired) return;
-    state.refused = { text, atMs: this.clock.elapsedMs(), at: this.clock.now(), detail };
-    this.onRetired(state.key.name, detail);
-  }
-
-  rest(state: KeyState, model: string | null, ms: number | null, startedMs: number): void {
-    state.rested(model, ms, startedMs, this.clock.elapsedMs());
   }
 
   /** For the metrics and the operator. */
@@ -164,12 +154,16 @@ export class KeyLease {
   }
 
   refused(detail: string): void {
-    this.keys.retire(this.state, this.text, detail);
+    const { state, text } = this;
+    const { clock, onRetired } = this.keys;
+    if (text !== state.key.secret.text || state.isRetired) return;
+    state.refused = { text, atMs: clock.elapsedMs(), at: clock.now(), detail };
+    onRetired(state.key.name, detail);
   }
 
   /** The key has reached a limit of one model, or of all (null); the host asks to wait for `ms`. */
   limited(model: string | null, ms: number | null): void {
-    this.keys.rest(this.state, model, ms, this.startedMs);
+    this.state.rested(model, ms, this.startedMs, this.keys.clock.elapsedMs());
   }
 
   served(): void {
@@ -186,8 +180,8 @@ export class KeyLease {
   }
 
   /** The host's usage replaces the estimate. */
-  used(tokens: number, nowMs: number): void {
-    this.state.tokens.adjust(this.slots.tokens, tokens - this.counted, nowMs);
+  used(tokens: number): void {
+    this.state.tokens.adjust(this.slots.tokens, tokens - this.counted, this.keys.clock.elapsedMs());
     this.counted = tokens;
   }
 
@@ -198,10 +192,10 @@ export class KeyLease {
   }
 
   /** No host was called: nothing counts. */
-  giveBack(nowMs: number): void {
+  giveBack(): void {
     this.release();
-    this.state.requests.adjust(this.slots.requests, -1, nowMs);
-    this.used(0, nowMs);
+    this.state.requests.adjust(this.slots.requests, -1, this.keys.clock.elapsedMs());
+    this.used(0);
   }
 }
 

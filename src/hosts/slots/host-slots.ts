@@ -182,10 +182,6 @@ class HostQueue {
     return this.limit.now(this.clock) < this.most;
   }
 
-  get nowMs(): number {
-    return this.clock.elapsedMs();
-  }
-
   get waiting(): number {
     return this.queue.waiting;
   }
@@ -268,7 +264,7 @@ class HostQueue {
 
   /** Another key for a request that has not been sent yet. */
   rechosen(key: KeyLease, request: KeyRequest): KeyLease {
-    key.giveBack(this.clock.elapsedMs());
+    key.giveBack();
     return this.keys!.take(request) ?? this.keys!.take(ANY) ?? key;
   }
 
@@ -301,7 +297,7 @@ class HostSlot implements Slot {
   }
 
   used(tokens: number): void {
-    this.key?.used(tokens, this.queue.nowMs);
+    this.key?.used(tokens);
   }
 
   release(): void {

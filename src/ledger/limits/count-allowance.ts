@@ -1,7 +1,7 @@
 import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
-import type { RateWindow } from "./rate-window.ts";
+import { type RateWindow, TakenAmount } from "./rate-window.ts";
 import { MAX_REMEMBERED, type Unpaid, UnpaidAllowance, windowOf } from "./unpaid-allowance.ts";
 
 /**
@@ -26,7 +26,7 @@ export class CountAllowance {
   take(payer: CountPayer, bytes: number): CountTaken | null {
     const ms = MIN_MS + bytes * MAX_MS_PER_BYTE;
     const windows = payer.hasCredit ? this.room(payer.balance, ms) : this.unpaid.room(payer, ms);
-    return windows === null || typeof windows === "number" ? null : new CountTaken(this.clock, windows, ms);
+    return windows === null || typeof windows === "number" ? null : new CountTaken(windows, ms, this.clock);
   }
 
   private room(balance: BalanceId, ms: number): readonly RateWindow[] | null {
@@ -40,33 +40,18 @@ export interface CountPayer extends Unpaid {
   readonly hasCredit: boolean;
 }
 
-export class CountTaken {
-  private readonly slots: readonly number[];
+export class CountTaken extends TakenAmount {
   private tookMs = MIN_MS;
-
-  constructor(
-    private readonly clock: Pick<Clock, "elapsedMs">,
-    private readonly windows: readonly RateWindow[],
-    private heldMs: number,
-  ) {
-    this.slots = windows.map((window) => window.take(heldMs, clock.elapsedMs()));
-  }
 
   /** What a part of it really took of the thread; until then, an upper bound is taken for all. */
   took(ms: number): void {
     this.tookMs += ms;
-    this.hold(this.tookMs);
+    this.was(this.tookMs);
   }
 
   /** Once, when the request turned out to be paid for. */
   giveBack(): void {
-    this.hold(0);
-  }
-
-  private hold(ms: number): void {
-    for (const [n, window] of this.windows.entries())
-      window.adjust(this.slots[n]!, ms - this.heldMs, this.clock.elapsedMs());
-    this.heldMs = ms;
+    this.was(0);
   }
 }
 

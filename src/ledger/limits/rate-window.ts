@@ -1,4 +1,4 @@
-import { MINUTE_MS } from "../../units/clock.ts";
+import { type Clock, MINUTE_MS } from "../../units/clock.ts";
 
 /**
  * Counts what was taken in the last minute, in slots of a second, so that a limit holds in *every* span of 60
@@ -80,3 +80,23 @@ export class RateWindow {
 }
 
 const mod = (slot: number): number => ((slot % SLOTS) + SLOTS) % SLOTS;
+
+/** An amount that was taken from several windows, until its true size is known. */
+export class TakenAmount {
+  private readonly slots: readonly number[];
+
+  constructor(
+    private readonly windows: readonly RateWindow[],
+    private amount: number,
+    private readonly clock: Pick<Clock, "elapsedMs">,
+  ) {
+    this.slots = windows.map((window) => window.take(amount, clock.elapsedMs()));
+  }
+
+  /** So much it was, in all. */
+  was(amount: number): void {
+    for (const [n, window] of this.windows.entries())
+      window.adjust(this.slots[n]!, amount - this.amount, this.clock.elapsedMs());
+    this.amount = amount;
+  }
+}

@@ -3,7 +3,7 @@ import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import { RateWindow } from "./rate-window.ts";
+import { RateWindow, TakenAmount } from "./rate-window.ts";
 import { wideNetwork } from "./wide-network.ts";
 
 /**
@@ -53,16 +53,9 @@ export class UnpaidBytes {
   }
 
   /** What may be read; otherwise the seconds until so many may be. */
-  take(sender: Unpaid, bytes: number): BytesTaken | number {
+  take(sender: Unpaid, bytes: number): TakenAmount | number {
     const windows = this.allowance.room(sender, Math.min(bytes, UNPAID_BYTES.aBalance));
-    if (typeof windows === "number") return windows;
-    const slots = windows.map((window) => window.take(bytes, this.clock.elapsedMs()));
-    return {
-      were: (length) => {
-        for (const [n, window] of windows.entries())
-          window.adjust(slots[n]!, length - bytes, this.clock.elapsedMs());
-      },
-    };
+    return typeof windows === "number" ? windows : new TakenAmount(windows, bytes, this.clock);
   }
 }
 
@@ -109,12 +102,6 @@ const BYTES_A_CHECK = 8_192;
 const MAX_CHECKS = 8;
 /** A key may send 60 a minute, and a network can come to have thousands of keys. */
 const UNPAID_REQUESTS = { aBalance: 600, aNetwork: 3_000, inAll: 60_000 };
-
-/** What was taken for a body whose length was not known: a packed one, or one that does not declare it. */
-export interface BytesTaken {
-  /** Once, when it was read: so many bytes it had, no more than were taken. */
-  were(length: number): void;
-}
 
 const MIB = 1024 * 1024;
 /** One of the largest bodies a minute from a balance, two from a network, and nine in all. */
