@@ -1,6 +1,7 @@
 import type { OwnedReceiptAnswer } from "../api/receipts.ts";
 import { type ByRetention, type Rates, RETENTIONS } from "../catalog/price.ts";
-import { costOf, type Tokens } from "../ledger/charge.ts";
+import type { Tokens } from "../catalog/tokens.ts";
+import { costOf } from "../ledger/charge.ts";
 import { NANO_PER_USD, type NanoPerMillion, type NanoUsd, pricePerMillion, ZERO_USD } from "../units/usd.ts";
 import type { Client } from "./client.ts";
 import type { Progress } from "./progress.ts";

@@ -1,5 +1,6 @@
 import type { Rates } from "../catalog/price.ts";
-import { costOf, NO_TOKENS, promptOf, ratesFor, type Tokens, within } from "../ledger/charge.ts";
+import { NO_TOKENS, promptOf, type Tokens } from "../catalog/tokens.ts";
+import { costOf, ratesFor, within } from "../ledger/charge.ts";
 import {
   type AttemptRecord,
   type FinishedRequest,

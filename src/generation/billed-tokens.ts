@@ -1,6 +1,6 @@
 import type { Model } from "../catalog/catalog.ts";
 import { type Price, type Rates, ratesAt, writesWithin } from "../catalog/price.ts";
-import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
+import { NO_TOKENS, type Tokens } from "../catalog/tokens.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 import type { AnswerText, TextMoment, Written } from "../tokens/answer-text.ts";
 import { completed } from "./metering.ts";

@@ -1,9 +1,9 @@
 import type { Price, Rates } from "../catalog/price.ts";
+import { promptOf } from "../catalog/tokens.ts";
 import {
   costOf,
   NO_PROMPT,
   type PromptCharge,
-  promptOf,
   ratesFor,
   withAudioAnswer,
   worstCase,

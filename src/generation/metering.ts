@@ -1,5 +1,5 @@
 import { type ByRetention, RETENTIONS } from "../catalog/price.ts";
-import type { Tokens } from "../ledger/charge.ts";
+import type { Tokens } from "../catalog/tokens.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 
 /**

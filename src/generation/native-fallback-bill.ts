@@ -1,3 +1,4 @@
+import { NO_TOKENS, type Tokens } from "../catalog/tokens.ts";
 import { type HostCosts, reportedCost } from "../hosts/host-costs.ts";
 import {
   type HandedAnswer,
@@ -5,7 +6,6 @@ import {
   positionsIn,
   servingIn,
 } from "../hosts/native-fallback-answer.ts";
-import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import type { GenerationRequest, Hop, Usage, UsagePart, Writers } from "../surfaces/surface.ts";
 import { isNothing, plus } from "../surfaces/usage.ts";

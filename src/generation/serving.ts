@@ -1,8 +1,8 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import { NO_TOKENS } from "../catalog/tokens.ts";
 import type { Holder } from "../customers/keys/keyring.ts";
 import type { AnsweredWhole, Opened } from "../hosts/attempt-outcome.ts";
 import { type FailoverOutcome, tryHosts } from "../hosts/failover.ts";
-import { NO_TOKENS } from "../ledger/charge.ts";
 import { cacheLifetimeMs } from "../routing/cache-lifetime.ts";
 import { type Candidate, ceilingAt } from "../routing/candidate.ts";
 import type { ConversationId } from "../routing/conversation.ts";

@@ -1,5 +1,5 @@
-import type { Catalog, Model } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/availability.ts";
+import type { Catalog, Model } from "../catalog/catalog.ts";
 import { FREE_SUFFIX } from "../catalog/model-name.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import {

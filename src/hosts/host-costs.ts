@@ -1,4 +1,5 @@
-import { costOf, ratesFor, type Tokens } from "../ledger/charge.ts";
+import type { Tokens } from "../catalog/tokens.ts";
+import { costOf, ratesFor } from "../ledger/charge.ts";
 import type { MarginSum } from "../ledger/margin-events.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { FreeRoutes } from "../routing/open-tier/open-tier.ts";

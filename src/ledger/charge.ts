@@ -8,32 +8,8 @@ import {
   ratesAt,
   writesWithin,
 } from "../catalog/price.ts";
+import { promptOf, type Tokens } from "../catalog/tokens.ts";
 import { lineFemto, type NanoUsd, sumLines } from "../units/usd.ts";
-
-/**
- * Tokens by kind, as priced. Kinds are disjoint, except that `audioInput` is a part of `input`, `audioOutput` and `reasoning`
- * are parts of `output`, and `cacheWrites` are the parts of `cacheWrite` whose retention is known.
- */
-export interface Tokens {
-  readonly input: number;
-  readonly audioInput?: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  readonly cacheWrites?: ByRetention<number>;
-  readonly output: number;
-  readonly audioOutput?: number;
-  readonly reasoning: number;
-  /** The longest of several prompts that were read one after the other; absent: there was one. */
-  readonly longestPrompt?: number;
-}
-
-export const NO_TOKENS: Tokens = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
-
-export const promptOf = ({
-  input,
-  cacheRead,
-  cacheWrite,
-}: Pick<Tokens, "input" | "cacheRead" | "cacheWrite">): number => input + cacheRead + cacheWrite;
 
 export const ratesFor = (price: Price, tokens: Tokens): Rates =>
   ratesAt(price, tokens.longestPrompt ?? promptOf(tokens));

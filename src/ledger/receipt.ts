@@ -1,11 +1,11 @@
 import { chargedWriteRate, type Rates, RETENTIONS } from "../catalog/price.ts";
+import { NO_TOKENS, type Tokens } from "../catalog/tokens.ts";
 import type { Tags } from "../customers/keys/tags.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import type { ErrorCode } from "../units/errors/codes.ts";
 import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type NanoPerMillion, type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
-import { NO_TOKENS, type Tokens } from "./charge.ts";
 import type { Recovered } from "./recovery.ts";
 
 /**

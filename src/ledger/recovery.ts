@@ -1,7 +1,8 @@
 import type { Rates } from "../catalog/price.ts";
+import { NO_TOKENS, type Tokens } from "../catalog/tokens.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { costOf, NO_TOKENS, ratesFor, type Tokens, within } from "./charge.ts";
+import { costOf, ratesFor, within } from "./charge.ts";
 import { type HoldRecord, type LedgerRecord, partOf, type TerminalRecord } from "./record.ts";
 
 /** A hold that no terminal record closed: its process died. */

@@ -1,6 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import type { ByRetention, Price } from "../catalog/price.ts";
 import type { Quirks } from "../catalog/quirks.ts";
+import type { Tokens } from "../catalog/tokens.ts";
 import type { AnswerText, TextMoment } from "../tokens/answer-text.ts";
 import type { ErrorObject, Refusal } from "../units/errors/refusal.ts";
 import type { Blame } from "./blame.ts";
@@ -95,24 +96,8 @@ interface ListSpan {
   readonly turns: readonly number[];
 }
 
-/**
- * Tokens as the receipt shows them. `input`, `cacheRead` and `cacheWrite` are disjoint and sum to the prompt;
- * `reasoning` is a part of `output`.
- */
-export interface Usage {
-  readonly input: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  /** The part of `input` that is audio; absent when the host does not say. */
-  readonly audioInput?: number;
-  /** The parts of `cacheWrite` by how long they are cached; absent when the host does not say. */
-  readonly cacheWrites?: ByRetention<number>;
-  readonly output: number;
-  /** The part of `output` that is audio; absent when the host does not say. */
-  readonly audioOutput?: number;
-  readonly reasoning: number;
-  /** The longest of several prompts that the host read one after the other; absent: there was one. */
-  readonly longestPrompt?: number;
+/** What a host says that an answer used. */
+export interface Usage extends Tokens {
   /** What the host says it charged, in USD; absent when it does not say. */
   readonly costUsd?: number;
   /** What each model used of it, in order, where the host says so (`usage.iterations`); absent: it does not. */

@@ -1,4 +1,5 @@
 import { type ByRetention, type CacheRetention, writesWithin } from "../catalog/price.ts";
+import { promptOf } from "../catalog/tokens.ts";
 import { asObject } from "./json/json.ts";
 import type { WriteUsage } from "./passing/billed.ts";
 import type { Usage, UsagePart } from "./surface.ts";
@@ -260,9 +261,6 @@ function later(before: Usage | null, reported: Usage): Usage {
     ...(parts === undefined ? {} : { parts }),
   };
 }
-
-/** All tokens of the prompt; 0 where nothing is reported of it. */
-const promptOf = ({ input, cacheRead, cacheWrite }: Usage): number => input + cacheRead + cacheWrite;
 
 /** OpenRouter and its like add what they charge, in every language. */
 const withCost = (usage: Usage, cost: unknown): Usage =>

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { calcPrice } from "@pydantic/genai-prices";
 import { RETENTIONS } from "../../src/catalog/price.ts";
+import { promptOf, type Tokens } from "../../src/catalog/tokens.ts";
 import { knownModels } from "../../src/config/model-catalogue.ts";
 import { PRESETS } from "../../src/config/presets.ts";
 import { priceRow } from "../../src/config/price-settings.ts";
-import { costOf, promptOf, ratesFor, type Tokens } from "../../src/ledger/charge.ts";
+import { costOf, ratesFor } from "../../src/ledger/charge.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Price } from "../../src/catalog/price.ts";
+import { NO_TOKENS } from "../../src/catalog/tokens.ts";
 import { Hold, RunningStream } from "../../src/generation/hold.ts";
-import { NO_TOKENS } from "../../src/ledger/charge.ts";
 import type { GrantAnswer } from "../../src/ledger/grants.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Price } from "../../src/catalog/price.ts";
+import { NO_TOKENS } from "../../src/catalog/tokens.ts";
 import { HostCosts } from "../../src/hosts/host-costs.ts";
-import { NO_TOKENS } from "../../src/ledger/charge.ts";
 import type { Candidate } from "../../src/routing/candidate.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { highestPrice, type Rates, ratesAt } from "../../src/catalog/price.ts";
-import {
-  affordableOutput,
-  costOf,
-  NO_TOKENS,
-  type PromptCharge,
-  type Tokens,
-  worstCase,
-} from "../../src/ledger/charge.ts";
+import { NO_TOKENS, type Tokens } from "../../src/catalog/tokens.ts";
+import { affordableOutput, costOf, type PromptCharge, worstCase } from "../../src/ledger/charge.ts";
 import { type NanoUsd, pricePerMillion } from "../../src/units/usd.ts";
 import { Random } from "../sim/random.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NO_TOKENS } from "../../src/ledger/charge.ts";
+import { NO_TOKENS } from "../../src/catalog/tokens.ts";
 import { formatReceipt, type Receipt, recoveredReceipt, refusedReceipt } from "../../src/ledger/receipt.ts";
 import type { HoldRecord } from "../../src/ledger/record.ts";
 import { recoveredEnd } from "../../src/ledger/recovery.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Rates } from "../../src/catalog/price.ts";
-import { costOf, type Tokens, within } from "../../src/ledger/charge.ts";
+import type { Tokens } from "../../src/catalog/tokens.ts";
+import { costOf, within } from "../../src/ledger/charge.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { Random } from "../sim/random.ts";
 

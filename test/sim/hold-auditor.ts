@@ -1,9 +1,10 @@
 import type { Price, Rates } from "../../src/catalog/price.ts";
+import { NO_TOKENS, type Tokens } from "../../src/catalog/tokens.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
 import type { AgentRun } from "../../src/customers/keys/runs.ts";
 import { CHECK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import type { Hold } from "../../src/generation/hold.ts";
-import { costOf, NO_TOKENS, type Tokens } from "../../src/ledger/charge.ts";
+import { costOf } from "../../src/ledger/charge.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 import type { KeyId } from "../../src/units/id.ts";

@@ -1,4 +1,5 @@
 import { catalogOf, type Model, type Route } from "../../src/catalog/catalog.ts";
+import { NO_TOKENS } from "../../src/catalog/tokens.ts";
 import type { Key } from "../../src/customers/keys/key.ts";
 import { AgentRun } from "../../src/customers/keys/runs.ts";
 import { admit } from "../../src/generation/admission.ts";
@@ -8,7 +9,7 @@ import { RunningStream } from "../../src/generation/hold.ts";
 import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
 import { RunningCount } from "../../src/generation/running-count.ts";
 import type { FailoverLimits } from "../../src/hosts/failover.ts";
-import { costOf, NO_TOKENS, within } from "../../src/ledger/charge.ts";
+import { costOf, within } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";

@@ -1,7 +1,7 @@
+import { NO_TOKENS } from "../../catalog/tokens.ts";
 import { asObject, type Json } from "../../surfaces/json/json.ts";
 import type { Usage } from "../../surfaces/surface.ts";
 import type { AnswerEvents, OpenBlock } from "../../surfaces/vocabulary/answer-events.ts";
-import { NO_USAGE } from "../../surfaces/vocabulary/answer-writer.ts";
 import type { Conversation, Tool, Turn } from "../../surfaces/vocabulary/conversation.ts";
 
 /**
@@ -37,7 +37,7 @@ export class SimulatedAnswer {
     this.words = words;
     this.cut = cut;
     const input = turns.flatMap(textsOf).reduce((sum, text) => sum + countWords(text), 0);
-    this.usage = { ...NO_USAGE, input, output: words.length };
+    this.usage = { ...NO_TOKENS, input, output: words.length };
   }
 
   /** A word at a time. */

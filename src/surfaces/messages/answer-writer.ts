@@ -1,3 +1,4 @@
+import { NO_TOKENS } from "../../catalog/tokens.ts";
 import type { ErrorObject } from "../../units/errors/refusal.ts";
 import type { Json } from "../json/json.ts";
 import { billedUsage } from "../passing/billed.ts";
@@ -9,7 +10,6 @@ import {
   AnswerWriter,
   answerId,
   type CollectedAnswer,
-  NO_USAGE,
 } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
 import { sealText } from "../vocabulary/seal.ts";
@@ -42,7 +42,7 @@ export class MessagesWriter extends AnswerWriter {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: writeMessageUsage(usage ?? { ...NO_USAGE, input: this.promptEstimate }),
+      usage: writeMessageUsage(usage ?? { ...NO_TOKENS, input: this.promptEstimate }),
     };
     this.emit("message_start", { message });
   }

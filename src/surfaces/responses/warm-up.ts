@@ -1,6 +1,6 @@
+import { NO_TOKENS } from "../../catalog/tokens.ts";
 import { textOf } from "../json/bytes.ts";
 import { parseObject } from "../json/json.ts";
-import { NO_USAGE } from "../vocabulary/answer-writer.ts";
 import { itemForm, ResponsesWriter } from "./answer-writer.ts";
 
 /** The answer to a `response.create` with `generate: false`: a response without a word, which may be continued. */
@@ -12,7 +12,7 @@ export function warmUpStream(members: readonly Uint8Array[], id: string, atS: nu
   const writer = new ResponsesWriter(request, { publicModel, atS }, itemForm(request));
   writer.start(id);
   writer.stop("end");
-  return writer.last({ tokens: NO_USAGE, costUsd: 0 });
+  return writer.last({ tokens: NO_TOKENS, costUsd: 0 });
 }
 
 /** A response repeats the request's members; larger members, such as many tools, are not parsed for that. */

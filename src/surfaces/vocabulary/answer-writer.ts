@@ -119,5 +119,3 @@ export function answerId(prefix: string, hostId: string | null): string {
 
 /** OpenAI takes ids of up to 64 characters back; items of an answer add theirs. */
 const MAX_TAIL = 48;
-
-export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
