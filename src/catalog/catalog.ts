@@ -100,6 +100,9 @@ export interface Route {
   readonly parameters?: ReadonlySet<string>;
 }
 
+/** The same for all models that one model of a host serves. */
+export const routeName = ({ host, model }: Route): string => `${host.id}\n${model}`;
+
 /** Quantization of a model's weights at a host; OpenRouter's names. */
 export const QUANTIZATIONS = [
   "int4",

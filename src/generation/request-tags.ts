@@ -35,16 +35,6 @@ export type TaggedRequest = Pick<GenerationRequest, "surface" | "json">;
 /** Stands for an end user of a balance, so that nobody who sees receipts learns who it is. */
 export type UserPseudonym = (balance: BalanceId, user: string) => string;
 
-export const userPseudonyms =
-  (secret: string): UserPseudonym =>
-  (balance, user) =>
-    new Bun.CryptoHasher("sha256", secret)
-      .update(`user ${balance} ${user}`)
-      .digest("hex")
-      .slice(0, PSEUDONYM_DIGITS);
-
-const PSEUDONYM_DIGITS = 24;
-
 function metadataTags({ surface, json }: TaggedRequest): Tags | Refusal | null {
   const metadata = surface === "messages" ? null : asObject(json.metadata);
   if (metadata === null) return null;

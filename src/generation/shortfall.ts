@@ -15,7 +15,7 @@ import { NO_PRICE, policyAllows } from "../routing/route-filter.ts";
 import { asObject } from "../surfaces/json/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
-import type { EpochMs } from "../units/clock.ts";
+import { type EpochMs, secondsUntil } from "../units/clock.ts";
 import { operatorAt } from "../units/contact.ts";
 import {
   NEVER,
@@ -252,5 +252,3 @@ const ceilingField = ({ surface }: GenerationRequest): string =>
 
 /** Anthropic's client would sleep until the window's end, for days at worst. */
 const untilEnd = (at: EpochMs, now: EpochMs): RefusalDetails => retryAfter(secondsUntil(at, now));
-
-const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));

@@ -1,5 +1,5 @@
-import type { Catalog, HostOrder, Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { RouteAvailability } from "../catalog/availability.ts";
+import type { Catalog, HostOrder, Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import type { Price } from "../catalog/price.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";

@@ -1,10 +1,9 @@
-import type { Catalog, Model, Route } from "../catalog/catalog.ts";
+import { type Catalog, type Model, type Route, routeName } from "../catalog/catalog.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { type AttemptFailure, Circuit, type CircuitState, type Rest } from "./circuit.ts";
 import { ExplorationLog } from "./exploration-log.ts";
 import { RefusedFallbacks } from "./native-fallbacks.ts";
-import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
 /**
@@ -15,7 +14,11 @@ import { Speed, type StreamEnd } from "./speed.ts";
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
   private readonly verified = new Set<string>();
-  private readonly retries = new RetryBudget();
+  /**
+   * Keeps retries from multiplying the load during an outage: each request adds half a retry, so over time there are at
+   * most 1.5 attempts per request, plus a reserve for the first moments.
+   */
+  private retriesLeft = RETRY_RESERVE;
   private readonly refusedFallbacks = new RefusedFallbacks();
 
   constructor(
@@ -102,14 +105,16 @@ export class Health {
 
   /** Call before the first attempt of a request. */
   begin(): void {
-    this.retries.earn();
+    this.retriesLeft = Math.min(this.retriesLeft + RETRIES_PER_REQUEST, RETRY_RESERVE);
   }
 
   /** Call before each further attempt. False if half of the model's hosts are down and the retry budget is used up. */
   mayRetry({ routes }: Model): boolean {
     let down = 0;
     for (const route of routes) if (!this.usable(route)) down += 1;
-    return this.retries.spend() || down * 2 < routes.length;
+    if (this.retriesLeft < 1) return down * 2 < routes.length;
+    this.retriesLeft -= 1;
+    return true;
   }
 
   /**
@@ -337,6 +342,8 @@ class RouteHealth extends AttemptTally implements RouteRecord {
   lastFailure: LastFailure | null = null;
 }
 
+const RETRIES_PER_REQUEST = 0.5;
+const RETRY_RESERVE = 50;
 /** A slow first token: the 99th percentile. */
 const SLOW = 0.99;
 const WAITS = 1.5;
@@ -368,5 +375,3 @@ function stateOf(circuit: Circuit, routes: HostHealth["routes"], nowMs: number):
   if (states.every((state) => state === "closed")) return "closed";
   return states.every((state) => state === states[0]) ? states[0]! : "degraded";
 }
-
-const routeName = ({ host, model }: Route): string => `${host.id}\n${model}`;

@@ -1,5 +1,5 @@
-import type { Model, Route } from "../catalog/catalog.ts";
 import { isFree } from "../catalog/availability.ts";
+import type { Model, Route } from "../catalog/catalog.ts";
 import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { alternativesSentence, workingAlternatives } from "./alternatives.ts";

@@ -4,8 +4,8 @@ import { Repeats, type RepeatsDeps } from "../generation/idempotency.ts";
 import { DeferredCounts, type PromptCountDeps } from "../generation/prompt-count.ts";
 import { PromptSizes } from "../generation/prompt-sizes.ts";
 import { KeptPrompts } from "../generation/recount.ts";
-import { userPseudonyms } from "../generation/request-tags.ts";
 import { CountAllowance } from "../ledger/limits/count-allowance.ts";
+import { pseudonyms } from "../routing/open-tier/open-tier.ts";
 import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { errorObject } from "../units/errors/refusal.ts";
 import { chanceOf } from "../units/random.ts";
@@ -19,6 +19,7 @@ import { workerIdentity } from "./workers/worker-identity.ts";
 export function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
   const { config: active, clock, random, books, counting, transport } = parts;
   const { freeRoutes, reporting } = rooms;
+  const pseudonym = pseudonyms(parts.networkSecret);
   return {
     ...rooms,
     clock,
@@ -40,7 +41,7 @@ export function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDep
     keyring: books.keyring,
     runs: books.runs,
     payments: rooms.payments.inline,
-    userPseudonym: userPseudonyms(parts.networkSecret),
+    userPseudonym: (balance, user) => pseudonym(`user ${balance} ${user}`),
     prompts: new KeptPrompts(),
     promptSizes: new PromptSizes(),
     counting: {

@@ -59,5 +59,9 @@ export async function atMost<Result>(
   }
 }
 
+/** Whole seconds, at least one: for `Retry-After`. */
+export const secondsUntil = (atMs: number, nowMs: number): number =>
+  Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
+
 /** ISO 8601 in UTC, as receipts and listings show times. */
 export const isoTime = (at: EpochMs): string => new Date(at).toISOString();

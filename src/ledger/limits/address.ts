@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { boundedCache } from "../../units/bounded-cache.ts";
-import type { Clock } from "../../units/clock.ts";
-import { HOUR_MS } from "../../units/clock.ts";
+import { type Clock, HOUR_MS, secondsUntil } from "../../units/clock.ts";
 import { type Refusal, refuse, retryAfter } from "../../units/errors/refusal.ts";
 import type { Networks } from "../../units/networks.ts";
 
@@ -183,8 +182,6 @@ export class AddressThrottle implements Throttle {
     if (hour !== undefined && hour.taken > 0) hour.taken -= 1;
   }
 }
-
-const secondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 
 const MAX_BLOCKS = 100_000;
 

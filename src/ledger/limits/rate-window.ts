@@ -1,4 +1,4 @@
-import { type Clock, MINUTE_MS } from "../../units/clock.ts";
+import { type Clock, MINUTE_MS, secondsUntil } from "../../units/clock.ts";
 
 /**
  * Counts what was taken in the last minute, in slots of a second, so that a limit holds in *every* span of 60
@@ -61,7 +61,7 @@ export class RateWindow {
       excess -= this.slots[mod(slot)]!;
       freeMs = this.lastMs[mod(slot)]! + MINUTE_MS;
     }
-    return Math.max(1, Math.ceil((freeMs - atMs) / 1_000));
+    return secondsUntil(freeMs, atMs);
   }
 
   /** Nothing taken within the last minute: the window may be dropped. */

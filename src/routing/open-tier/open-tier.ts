@@ -1,4 +1,4 @@
-import type { Catalog, Route } from "../../catalog/catalog.ts";
+import { type Catalog, type Route, routeName } from "../../catalog/catalog.ts";
 import type { Allowance } from "../../ledger/reservation.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
@@ -28,13 +28,13 @@ export function allowancesOf(
 const WIDE_BLOCK_SHARES = 16;
 
 /**
- * Addresses are never stored: the ledger knows a block by a pseudonym that only the holder of the secret can
+ * Neither addresses nor end users are stored: the books know them by pseudonyms that only the holder of the secret can
  * compute.
  */
 export const pseudonyms =
   (secret: string) =>
-  (block: string): string =>
-    new Bun.CryptoHasher("sha256", secret).update(block).digest("hex").slice(0, PSEUDONYM_DIGITS);
+  (name: string): string =>
+    new Bun.CryptoHasher("sha256", secret).update(name).digest("hex").slice(0, PSEUDONYM_DIGITS);
 
 const PSEUDONYM_DIGITS = 24;
 
@@ -63,7 +63,7 @@ export class FreeRoutes {
    * probed.
    */
   verify(): Promise<void> {
-    const routes = new Map(freeRoutesOf(this.catalog()).map((route) => [nameOf(route), route]));
+    const routes = new Map(freeRoutesOf(this.catalog()).map((route) => [routeName(route), route]));
     for (const [name, { route }] of this.watched) {
       const now = routes.get(name);
       // The name now stands for something else: what was learnt concerns the old host.
@@ -82,7 +82,7 @@ export class FreeRoutes {
 
   /** A free route failed a request, or its host reported a charge: it is not verified any more. */
   doubt(route: Route): void {
-    const watched = this.watched.get(nameOf(route));
+    const watched = this.watched.get(routeName(route));
     if (watched === undefined) return;
     this.fail(watched);
     this.next();
@@ -90,7 +90,7 @@ export class FreeRoutes {
 
   /** A verified route answered at no charge. */
   served(route: Route): void {
-    const watched = this.watched.get(nameOf(route));
+    const watched = this.watched.get(routeName(route));
     if (watched !== undefined && watched.failures === 0 && !watched.probing)
       watched.dueMs = this.clock.elapsedMs() + VERIFIED_FOR_MS;
   }
@@ -135,14 +135,14 @@ export class FreeRoutes {
   }
 
   private pass(watched: Watched): void {
-    if (this.watched.get(nameOf(watched.route)) !== watched) return;
+    if (this.watched.get(routeName(watched.route)) !== watched) return;
     watched.failures = 0;
     watched.dueMs = this.clock.elapsedMs() + VERIFIED_FOR_MS;
     this.health.verify(watched.route, true);
   }
 
   private fail(watched: Watched): void {
-    if (this.watched.get(nameOf(watched.route)) !== watched) return;
+    if (this.watched.get(routeName(watched.route)) !== watched) return;
     watched.doubts += 1;
     watched.failures += 1;
     const waitMs = Math.min(VERIFIED_FOR_MS, RETRY_MS * 2 ** Math.min(watched.failures - 1, 10));
@@ -181,7 +181,6 @@ const newlyWatched = (route: Route): Watched => ({
 const freeRoutesOf = ({ models }: Catalog): Route[] =>
   [...models.values()].flatMap(({ routes }) => routes.filter(({ free }) => free));
 
-const nameOf = ({ host, model }: Route): string => `${host.id}\n${model}`;
 const hostOf = ({ route }: Watched): string => route.host.id;
 
 const sameHost = ({ host: a }: Route, { host: b }: Route): boolean =>
