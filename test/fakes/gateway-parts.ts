@@ -53,6 +53,8 @@ export const booksOf = ({
     ledger,
     balance: (id) => ledger.balance(id),
     figures: () => [],
+    // Payments are counted as they are stored, also where nobody pays.
+    payments: {} as Bookkeeping["payments"],
     ...own,
   }) satisfies Partial<Bookkeeping> as Partial<Bookkeeping> as Bookkeeping;
 
