@@ -53,8 +53,8 @@ export const keyEndpoints = (): Endpoint[] => [
   operation("POST /v1/keys/:id/rotate", KEYS.rotate, async ({ who, params: { id }, exchange }, deps) => {
     const found = await addressed(id, who, deps);
     if (refused(found)) return found;
-    const wait = await unpaidKey(found.balanceId, exchange);
-    if (wait !== null) return tooManyUnpaid(wait);
+    const tooMany = await unpaidKey(found.balanceId, exchange);
+    if (tooMany !== null) return tooMany;
     const rotated = await rotate(deps.keyDeps, found, actorOf(who));
     if (refused(rotated)) return rotated;
     const { old } = rotated;
@@ -133,8 +133,8 @@ async function create(exchange: HttpExchange): Promise<MintedAnswer | Refusal> {
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.config.settings.contact);
-  const wait = await unpaidKey(who.balance.id, exchange);
-  if (wait !== null) return tooManyUnpaid(wait);
+  const tooMany = await unpaidKey(who.balance.id, exchange);
+  if (tooMany !== null) return tooMany;
   const fields = await readFields(KeyFields, exchange);
   if (refused(fields)) return fields;
   return newKey(who.balance, fields, actorOf(who), deps);
@@ -218,26 +218,20 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
     retryAfter(retryAfterS),
   );
 
-/**
- * A key is a row that stays, and a balance without credit costs nothing: so many an hour from a network. Null, or
- * the seconds to wait.
- */
-async function unpaidKey(balance: BalanceId, exchange: HttpExchange): Promise<number | null> {
+/** A key is a row that stays, and a balance without credit costs nothing: so many an hour from a network. */
+async function unpaidKey(balance: BalanceId, exchange: HttpExchange): Promise<Refusal | null> {
   if ((await exchange.deps.keyDeps.spendable.of(balance)) > 0) return null;
   const { unpaid_keys: unpaidKeys } = exchange.deps.throttles;
   const blocks = exchange.blocks();
-  const wait = await takeOfAll(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR);
-  return wait ?? takeOfEverybody(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR * SET_UP_SHARES);
+  const wait =
+    (await takeOfAll(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR)) ??
+    (await takeOfEverybody(unpaidKeys, blocks, UNPAID_KEYS_AN_HOUR * SET_UP_SHARES));
+  if (wait === null) return null;
+  const what = `made or rotated ${UNPAID_KEYS_AN_HOUR} keys of balances without credit`;
+  return tooOften(what, wait, "Revoking is always possible; with credit, there is no such limit.");
 }
 
 const UNPAID_KEYS_AN_HOUR = 120;
-
-const tooManyUnpaid = (retryAfterS: number): Refusal =>
-  tooOften(
-    `made or rotated ${UNPAID_KEYS_AN_HOUR} keys of balances without credit`,
-    retryAfterS,
-    "Revoking is always possible; with credit, there is no such limit.",
-  );
 
 const noSetUps = ({ config }: HttpDeps): Refusal =>
   refuse(

@@ -1,5 +1,4 @@
-import type { Feature } from "../../api/about.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { HttpDeps, HttpSettings } from "../deps.ts";
 import { type Endpoint, isServed } from "../endpoint.ts";
 import { apiPage } from "./api-page.ts";
 import { apiDocument } from "./openapi.ts";
@@ -9,10 +8,13 @@ import { type HtmlPage, openDocument, page } from "./page.ts";
 export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
   let made: Made | null = null;
   const current = (): Made => {
-    const { baseUrl, features } = deps.config.settings;
-    if (made?.baseUrl !== baseUrl || made.features !== features) {
-      const served = [...others, ...docs].filter((endpoint) => isServed(endpoint, deps));
-      made = { baseUrl, features, ...makeDocs(baseUrl, served) };
+    const { settings } = deps.config;
+    if (made?.of !== settings) {
+      const document = apiDocument(
+        [...others, ...docs].filter((one) => isServed(one, deps)),
+        settings.baseUrl,
+      );
+      made = { of: settings, json: JSON.stringify(document), page: apiPage(document) };
     }
     return made;
   };
@@ -30,13 +32,7 @@ export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): En
 
 /** Anybody may ask for them, so they are only made again after a reload. */
 interface Made {
-  readonly baseUrl: string;
-  readonly features: ReadonlySet<Feature>;
+  readonly of: HttpSettings;
   readonly json: string;
   readonly page: HtmlPage;
-}
-
-function makeDocs(baseUrl: string, endpoints: readonly Endpoint[]): Pick<Made, "json" | "page"> {
-  const document = apiDocument(endpoints, baseUrl);
-  return { json: JSON.stringify(document), page: apiPage(document) };
 }
