@@ -2,10 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { MAX_EMAIL } from "../customers/accounts/email.ts";
 import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { fieldsOf, text } from "./fields.ts";
+import * as t from "./schema.ts";
 
-export const email = text(MAX_EMAIL, "an email address");
+export const email = t.text(MAX_EMAIL, "an email address");
 const signature = Type.Unsafe<`0x${string}`>(
   Type.String({
     pattern: "^0x[0-9a-fA-F]{2,32768}$",
@@ -13,21 +12,21 @@ const signature = Type.Unsafe<`0x${string}`>(
   }),
 );
 export const signedMembers = {
-  message: text(4_096, "the message from POST /v1/auth/wallet, a text"),
+  message: t.text(4_096, "the message from POST /v1/auth/wallet, a text"),
   signature,
 };
 
-const EmailFields = fieldsOf({ email });
-const LinkFields = fieldsOf({ token: text(200, "the link's token") });
-const WalletFields = fieldsOf({
-  address: text(42, "the wallet's address"),
+const EmailFields = t.fieldsOf({ email });
+const LinkFields = t.fieldsOf({ token: t.text(200, "the link's token") });
+const WalletFields = t.fieldsOf({
+  address: t.text(42, "the wallet's address"),
   chain_id: Type.Integer({
     minimum: 1,
     maximum: 4_294_967_295,
     description: "the chain's id, such as 1 for Ethereum mainnet",
   }),
 });
-const SignatureFields = fieldsOf(signedMembers);
+const SignatureFields = t.fieldsOf(signedMembers);
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),
@@ -129,7 +128,7 @@ export const SESSIONS = endpointsWith(
   },
 ) satisfies Record<string, About>;
 
-const DeletionFields = fieldsOf({
+const DeletionFields = t.fieldsOf({
   confirm: Type.String({
     minLength: 1,
     maxLength: 64,

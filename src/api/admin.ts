@@ -2,10 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { SURFACE_NAMES } from "../catalog/catalog.ts";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
 import { liveKeysMembers, revokeKeysField } from "./claims.ts";
 import { OwnedCreditAnswer } from "./credits.ts";
-import { choice, fieldsOf, text, usd } from "./fields.ts";
 import {
   AdminKeyFields,
   FindFields,
@@ -19,42 +17,43 @@ import {
 } from "./keys.ts";
 import { lowCreditField, lowCreditUsd } from "./me.ts";
 import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptQuery } from "./receipts.ts";
+import * as t from "./schema.ts";
 
-export const CreditFields = fieldsOf({
-  balance_id: Type.Optional(text(64, "the id of a balance")),
-  key_id: Type.Optional(text(64, "the id of a key")),
-  amount_usd: usd,
-  idempotency_key: text(200, "a text"),
-  note: Type.Optional(text(500, "a text")),
+export const CreditFields = t.fieldsOf({
+  balance_id: Type.Optional(t.text(64, "the id of a balance")),
+  key_id: Type.Optional(t.text(64, "the id of a key")),
+  amount_usd: t.usd,
+  idempotency_key: t.text(200, "a text"),
+  note: Type.Optional(t.text(500, "a text")),
 });
 export type CreditFields = Static<typeof CreditFields>;
 
-const DebitFields = fieldsOf({
+const DebitFields = t.fieldsOf({
   ...CreditFields.properties,
-  amount_usd: Type.Union([usd, Type.Literal("all")], {
-    description: `${usd.description}, or "all" for all that is available`,
+  amount_usd: Type.Union([t.usd, Type.Literal("all")], {
+    description: `${t.usd.description}, or "all" for all that is available`,
   }),
 });
 
 const why = {
-  by: Type.Optional(text(100, "who decided this, a text")),
-  note: Type.Optional(text(500, "a text")),
+  by: Type.Optional(t.text(100, "who decided this, a text")),
+  note: Type.Optional(t.text(500, "a text")),
 };
 
-const SuspendFields = fieldsOf({
-  reason: choice(SUSPENSION_REASONS),
+const SuspendFields = t.fieldsOf({
+  reason: t.choice(SUSPENSION_REASONS),
   ...why,
 });
 
-export const UnsuspendFields = fieldsOf({
+export const UnsuspendFields = t.fieldsOf({
   ...why,
   reason: Type.Optional(
-    choice(SUSPENSION_REASONS, `one of ${SUSPENSION_REASONS.join(", ")}, where only that is lifted`),
+    t.choice(SUSPENSION_REASONS, `one of ${SUSPENSION_REASONS.join(", ")}, where only that is lifted`),
   ),
 });
 export type UnsuspendFields = Static<typeof UnsuspendFields>;
 
-const DetachFields = fieldsOf({ balance_id: text(64, "a balance's id"), ...revokeKeysField });
+const DetachFields = t.fieldsOf({ balance_id: t.text(64, "a balance's id"), ...revokeKeysField });
 
 const DetachedAnswer = t.answerOf({
   account_id: Type.String(),
@@ -301,7 +300,7 @@ export const ADMIN = endpointsWith(
       summary: "Changes the price list of a balance, and below which credit its owner is notified",
       details:
         "Requests that are admitted from then on are charged by the price list, unless their key has a list of its own; those that are open stay at the prices that they were admitted at.",
-      body: fieldsOf({
+      body: t.fieldsOf({
         price_list: Type.Optional(priceListField),
         low_credit_usd: Type.Optional(lowCreditField),
       }),

@@ -1,22 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TAG_NAME } from "../customers/keys/tags.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { choice, fieldsOf, usd } from "./fields.ts";
 import { MAX_BUDGET_NAME } from "./keys.ts";
+import * as t from "./schema.ts";
 
 const name = Type.String({
   pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_BUDGET_NAME - 1}}$`,
   description: `a name of 1 to ${MAX_BUDGET_NAME} letters, digits, dots, dashes or underscores`,
 });
 export const BUDGET_WINDOWS = ["day", "week", "month", "total"] as const;
-const window = choice(BUDGET_WINDOWS);
+const window = t.choice(BUDGET_WINDOWS);
 const per = Type.String({
   pattern: `^tag:${TAG_NAME}$`,
   description: "`tag:` and the name of a tag (`tag:user`): each of its values has the cap for itself",
 });
-const NewBudget = fieldsOf({ name, cap_usd: usd, window, per: Type.Optional(per) });
-const ChangedBudget = fieldsOf({ cap_usd: Type.Optional(usd), window: Type.Optional(window) });
+const NewBudget = t.fieldsOf({ name, cap_usd: t.usd, window, per: Type.Optional(per) });
+const ChangedBudget = t.fieldsOf({ cap_usd: Type.Optional(t.usd), window: Type.Optional(window) });
 export type ChangedBudget = Static<typeof ChangedBudget>;
 
 const BudgetAnswer = t.namedAnswer("Budget", {

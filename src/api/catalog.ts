@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 const kept = (how: string) => Type.Optional(t.number(`for what is cached for ${how}`));
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AUTHOR_KINDS, CHANGE_ACTIONS } from "../units/change-actions.ts";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 const fields = Type.Unsafe<Readonly<Record<string, unknown>>>(
   Type.Object({}, { additionalProperties: true, description: "the fields that differ; never a secret" }),

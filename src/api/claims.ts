@@ -2,11 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../customers/accounts/ownership.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
-import * as t from "./answers.ts";
-import { fieldsOf } from "./fields.ts";
 import { KeyAnswer } from "./keys.ts";
+import * as t from "./schema.ts";
 
-const ClaimFields = fieldsOf({
+const ClaimFields = t.fieldsOf({
   email: Type.Optional(email),
   wallet: Type.Optional(
     Type.Object(signedMembers, {
@@ -44,7 +43,7 @@ export type WaitingClaim = Static<typeof WaitingClaim>;
 export const revokeKeysField = {
   revoke_keys: Type.Optional(t.boolean("true to end the other keys of the balance as well, or false")),
 };
-export const UndoFields = fieldsOf(revokeKeysField);
+export const UndoFields = t.fieldsOf(revokeKeysField);
 
 /** After a claim ended: the keys that still work. */
 export const liveKeysMembers = {

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 /**
  * What the gateway knows, in the shapes that programs made for OpenRouter and LiteLLM read: "Get current API

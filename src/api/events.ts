@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BALANCE_EVENT_KINDS, EVENT_KINDS } from "../units/event-kinds.ts";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 const members = {
   id: t.string("the `webhook-id` of its deliveries"),

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 const ExportAnswer = t.namedAnswer("Export", {
   kind: t.oneOf(["receipts", "entries", "events", "changes"]),

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 /**
  * Requests in the clients' languages, which their authors document and `surfaces/` reads: only what every

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
-import { choice, fieldsOf, orNull, text, usd, wholeNumber } from "./fields.ts";
+import * as t from "./schema.ts";
 import { PERIODS } from "./usage.ts";
 
 const MAX_NAME = 100;
@@ -43,45 +42,45 @@ const policyMembers = {
       { additionalProperties: false, description: "a map with `prompt`, `completion` or both" },
     ),
   ),
-  tags_from: Type.Optional(choice(["metadata"])),
-  user_tag: Type.Optional(choice(["hashed", "plain"])),
+  tags_from: Type.Optional(t.choice(["metadata"])),
+  user_tag: Type.Optional(t.choice(["hashed", "plain"])),
 };
 const policy = Type.Object(policyMembers, {
   additionalProperties: false,
   description: "a map with any of `region`, `zdr`, `hosts`, `max_price`, `tags_from` and `user_tag`",
 });
 
-export const KeyFields = fieldsOf({
-  name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
-  rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
-  tpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
-  daily_limit_usd: Type.Optional(orNull(usd, "no limit")),
-  monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
-  allowed_models: Type.Optional(orNull(modelIds, "all")),
+export const KeyFields = t.fieldsOf({
+  name: Type.Optional(t.orNull(t.text(MAX_NAME, "a text"), "none")),
+  rpm_limit: Type.Optional(t.orNull(t.wholeNumber, "no limit")),
+  tpm_limit: Type.Optional(t.orNull(t.wholeNumber, "no limit")),
+  daily_limit_usd: Type.Optional(t.orNull(t.usd, "no limit")),
+  monthly_limit_usd: Type.Optional(t.orNull(t.usd, "no limit")),
+  allowed_models: Type.Optional(t.orNull(modelIds, "all")),
   budget: Type.Optional(
     Type.Union([budgetName, t.several(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
       description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
     }),
   ),
-  policy: Type.Optional(orNull(policy, "all hosts")),
-  expires_at: Type.Optional(orNull(t.string("a time in ISO 8601 with a time zone"), "never")),
+  policy: Type.Optional(t.orNull(policy, "all hosts")),
+  expires_at: Type.Optional(t.orNull(t.string("a time in ISO 8601 with a time zone"), "never")),
 });
 export type KeyFields = Static<typeof KeyFields>;
 
-export const priceListField = orNull(
-  text(64, "the name of a price list of the configuration, a text"),
+export const priceListField = t.orNull(
+  t.text(64, "the name of a price list of the configuration, a text"),
   "none",
 );
 
 /** What only operators decide about a key, too. */
-export const AdminKeyFields = fieldsOf({
+export const AdminKeyFields = t.fieldsOf({
   ...KeyFields.properties,
   price_list: Type.Optional(priceListField),
 });
 export type AdminKeyFields = Static<typeof AdminKeyFields>;
 
 /** A whole key has no place in a path, which proxies log. */
-export const FindFields = fieldsOf({ key: text(128, "an API key, a text") });
+export const FindFields = t.fieldsOf({ key: t.text(128, "an API key, a text") });
 
 const keyMembers = {
   id: Type.String(),

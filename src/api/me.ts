@@ -2,9 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { SUSPENSION_REASONS } from "../units/errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
-import * as t from "./answers.ts";
-import { fieldsOf, orNull, usd } from "./fields.ts";
 import { DefaultLimits, KeyAnswer } from "./keys.ts";
+import * as t from "./schema.ts";
 
 const suspended = t.oneOf(SUSPENSION_REASONS);
 
@@ -27,7 +26,7 @@ const OwnAccount = t.answerOf({
 export type OwnAccount = Static<typeof OwnAccount>;
 
 /** Below so much credit there is an event `credit.low`, and a mail to the account's address. */
-export const lowCreditField = orNull(usd, "the gateway's own `low_credit_usd`");
+export const lowCreditField = t.orNull(t.usd, "the gateway's own `low_credit_usd`");
 export const lowCreditUsd = t.orNone(
   t.number(
     "its owner is notified once when the credit falls below this; 0: never; null: the gateway's own `low_credit_usd` holds",
@@ -75,7 +74,7 @@ export const ME = {
       "Causes the event `credit.low`, once for each time that the credit falls below the amount, and a mail to an account with an email address. A balance that is already below it causes none until it has risen above it.",
     who: ["owner"],
     act: "change the balance",
-    body: fieldsOf({ low_credit_usd: lowCreditField }),
+    body: t.fieldsOf({ low_credit_usd: lowCreditField }),
     answers: { 200: MeAnswer },
   },
 } as const satisfies Record<string, About>;

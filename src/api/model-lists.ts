@@ -1,17 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { fieldsOf, text } from "./fields.ts";
+import * as t from "./schema.ts";
 
 const MAX_LIST_CHARACTERS = 8_000_000;
 const MAX_ACCEPTED = 1_000;
 
-const ModelListFields = fieldsOf({
-  source: text(500, "where the list comes from, a text"),
+const ModelListFields = t.fieldsOf({
+  source: t.text(500, "where the list comes from, a text"),
   // One text, because a long list has more JSON values than other bodies may.
-  models: text(MAX_LIST_CHARACTERS, "the JSON text of a list of models at hosts, a text"),
+  models: t.text(MAX_LIST_CHARACTERS, "the JSON text of a list of models at hosts, a text"),
   accept: Type.Optional(
-    Type.Array(text(128, "the id of a model"), {
+    Type.Array(t.text(128, "the id of a model"), {
       maxItems: MAX_ACCEPTED,
       description: `a list of at most ${MAX_ACCEPTED} ids of models`,
     }),

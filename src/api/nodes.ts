@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 const NodeAnswer = t.namedAnswer("Node", {
   id: Type.String(),

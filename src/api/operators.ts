@@ -1,11 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { OPERATOR_NAME, OPERATOR_ROLES } from "../units/operator-roles.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { choice, fieldsOf, orNull, text } from "./fields.ts";
+import * as t from "./schema.ts";
 
 const expiresAt = Type.Optional(
-  orNull(text(40, "a time in ISO 8601 with a time zone, or null"), "for no end"),
+  t.orNull(t.text(40, "a time in ISO 8601 with a time zone, or null"), "for no end"),
 );
 
 const members = {
@@ -45,19 +44,19 @@ export const OPERATORS = endpointsWith(
       summary: "Adds an operator with a token of their own",
       details:
         "Only the token's hash is kept. `read` sees everything but secrets; `operate` also changes keys, credit, suspensions, payments and budgets; `admin` also configuration, models, signing keys and operators.",
-      body: fieldsOf({
+      body: t.fieldsOf({
         name: Type.String({
           pattern: OPERATOR_NAME,
           description: "1 to 32 of a-z, 0-9, `_`, `.` and `-`, beginning with a letter",
         }),
-        role: choice(OPERATOR_ROLES),
+        role: t.choice(OPERATOR_ROLES),
         expires_at: expiresAt,
       }),
       answers: { 201: OperatorWithToken },
     },
     rotate: {
       summary: "Gives an operator another token; the present one ends at once",
-      body: fieldsOf({ expires_at: expiresAt }),
+      body: t.fieldsOf({ expires_at: expiresAt }),
       answers: { 200: OperatorWithToken },
     },
     remove: {

@@ -1,8 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { PAYMENT_STATES } from "../payments/payment.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { choice, fieldsOf, text, usd } from "./fields.ts";
+import * as t from "./schema.ts";
 
 const rail = t.oneOf(["x402", "card"]);
 const state = t.oneOf(PAYMENT_STATES);
@@ -57,19 +56,19 @@ export type CheckoutAnswer = Static<typeof CheckoutAnswer>;
 
 const UnpaidAnswer = t.answerOf({ id: Type.String(), state, reason: t.orNone(Type.String()) });
 
-const SavedFields = fieldsOf({ key: text(128, "an API key of the same balance, a text") });
+const SavedFields = t.fieldsOf({ key: t.text(128, "an API key of the same balance, a text") });
 
-const CreditOrder = fieldsOf({
-  amount_usd: usd,
-  rail: Type.Optional(choice(["x402", "card"], "x402 or card")),
+const CreditOrder = t.fieldsOf({
+  amount_usd: t.usd,
+  rail: Type.Optional(t.choice(["x402", "card"], "x402 or card")),
 });
 
-const ResolveFields = fieldsOf({
-  as: choice(
+const ResolveFields = t.fieldsOf({
+  as: t.choice(
     ["credited", "refunded"],
     "credited: what arrived becomes credit; refunded: a card gets its money back, stablecoins were sent back by hand",
   ),
-  note: Type.Optional(text(500, "a text")),
+  note: Type.Optional(t.text(500, "a text")),
 });
 
 const PaymentMethod = t.answerOf({

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../units/errors/codes.ts";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
 import { ChargedRates } from "./catalog.ts";
+import * as t from "./schema.ts";
 
 const ms = t.number("milliseconds", { minimum: 0 });
 

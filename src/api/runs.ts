@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { fieldsOf, orNull, usd } from "./fields.ts";
+import * as t from "./schema.ts";
 
 const MAX_CALLS = 999_999_999;
 const calls = Type.Integer({
@@ -9,9 +8,9 @@ const calls = Type.Integer({
   maximum: MAX_CALLS,
   description: `a whole number from 0 to ${MAX_CALLS}`,
 });
-const RunFields = fieldsOf({
-  cap_usd: Type.Optional(orNull(usd, "no limit")),
-  calls: Type.Optional(orNull(calls, "no limit")),
+const RunFields = t.fieldsOf({
+  cap_usd: Type.Optional(t.orNull(t.usd, "no limit")),
+  calls: Type.Optional(t.orNull(calls, "no limit")),
 });
 
 export const RunAnswer = t.namedAnswer("Run", {

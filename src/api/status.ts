@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
+import * as t from "./schema.ts";
 
 const RouteStatusAnswer = t.namedAnswer("RouteStatus", {
   host: Type.String(),

@@ -1,8 +1,8 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { TAG_NAME } from "../customers/keys/tags.ts";
 import type { About } from "./about.ts";
-import * as t from "./answers.ts";
 import { RunAnswer } from "./runs.ts";
+import * as t from "./schema.ts";
 
 export const PERIODS = ["hour", "day", "today", "yesterday", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];

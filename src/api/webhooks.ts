@@ -1,25 +1,24 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BALANCE_EVENT_KINDS, EVENT_KINDS } from "../units/event-kinds.ts";
 import { type About, endpointsWith } from "./about.ts";
-import * as t from "./answers.ts";
-import { choice, fieldsOf, orNull, text } from "./fields.ts";
+import * as t from "./schema.ts";
 
-const kind = choice(BALANCE_EVENT_KINDS);
+const kind = t.choice(BALANCE_EVENT_KINDS);
 const kinds = Type.Array(kind, {
   minItems: 1,
   maxItems: BALANCE_EVENT_KINDS.length,
   uniqueItems: true,
   description: `a list of ${BALANCE_EVENT_KINDS.join(", ")}`,
 });
-const url = text(500, "an https:// address");
-const NewWebhook = fieldsOf({
+const url = t.text(500, "an https:// address");
+const NewWebhook = t.fieldsOf({
   url: Type.Optional(url),
-  events: Type.Optional(orNull(kinds, "all")),
-  format: Type.Optional(choice(["signed", "slack", "mail"])),
+  events: Type.Optional(t.orNull(kinds, "all")),
+  format: Type.Optional(t.choice(["signed", "slack", "mail"])),
 });
-const ChangedWebhook = fieldsOf({
+const ChangedWebhook = t.fieldsOf({
   url: Type.Optional(url),
-  events: Type.Optional(orNull(kinds, "all")),
+  events: Type.Optional(t.orNull(kinds, "all")),
   paused: Type.Optional(t.boolean("true or false")),
 });
 

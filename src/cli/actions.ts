@@ -1,4 +1,4 @@
-import type { List } from "../api/answers.ts";
+import type { List } from "../api/schema.ts";
 import { adminClient, type Client, type Filters, type OwnerOptions, ownerClient } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
 import { type Columns, type CommandContext, show, tableOf } from "./console.ts";

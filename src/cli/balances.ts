@@ -7,7 +7,7 @@ import {
   type DebitedAnswer,
   type ListedBalance,
 } from "../api/admin.ts";
-import type { List } from "../api/answers.ts";
+import type { List } from "../api/schema.ts";
 import { asOperator, pagesAt } from "./actions.ts";
 import { amountUsd, connected, limitOption, lowCreditArgument } from "./arguments.ts";
 import { type Client, path } from "./client.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "@commander-js/extra-typings";
-import type { List } from "../api/answers.ts";
 import type { EntryAnswer } from "../api/catalog.ts";
 import { ABILITIES, findModels } from "../api/find-models.ts";
+import type { List } from "../api/schema.ts";
 import { asOperator } from "./actions.ts";
 import { amountUsd, connected, groupOf, jsonOption, owned, several, wholeNumber } from "./arguments.ts";
 import { Client, ownerClient } from "./client.ts";

@@ -1,4 +1,4 @@
-import type { ErrorAnswer, List } from "../api/answers.ts";
+import type { ErrorAnswer, List } from "../api/schema.ts";
 import { adminToken, type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
 import { isRefusedConnection, whyUnanswered } from "./connection-errors.ts";
 import { type CommandContext, printable } from "./console.ts";

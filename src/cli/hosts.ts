@@ -1,7 +1,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { HostAnswer } from "../api/admin.ts";
-import type { List } from "../api/answers.ts";
 import { limitInForce } from "../api/host-limit.ts";
+import type { List } from "../api/schema.ts";
 import { asOperator } from "./actions.ts";
 import { connected } from "./arguments.ts";
 import { type CommandContext, printable, tableOf } from "./console.ts";

@@ -1,4 +1,4 @@
-import type { ErrorAnswer } from "../api/answers.ts";
+import type { ErrorAnswer } from "../api/schema.ts";
 
 /** Query parameters; empty ones are left out. */
 export type Query = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { HeldAt } from "../api/answers.ts";
+import type { HeldAt } from "../api/schema.ts";
 
 /**
  * Money as people read it: cents where there are dollars, more digits where an amount would otherwise read as

@@ -1,6 +1,6 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
-import type { List } from "../api/answers.ts";
+import type { List } from "../api/schema.ts";
 import { Api, type Query, withQuery } from "./api.ts";
 
 const ApiContext = createContext(new Api(null));

@@ -1,6 +1,6 @@
 import type { Static, TInteger, TObject, TSchema, TString } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
-import { usd } from "../api/fields.ts";
+import { usd } from "../api/schema.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";

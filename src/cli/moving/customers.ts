@@ -1,6 +1,6 @@
-import type { List } from "../../api/answers.ts";
 import type { BudgetAnswer } from "../../api/budgets.ts";
 import type { KeyAnswer, MintedAnswer, SetUpAnswer } from "../../api/keys.ts";
+import type { List } from "../../api/schema.ts";
 import { decimalUsd, usdFromNano } from "../../units/usd.ts";
 import { Client } from "../client.ts";
 import type { CommandContext } from "../console.ts";

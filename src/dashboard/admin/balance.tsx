@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { BalanceAnswer, Decision } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
 import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
+import type { List } from "../../api/schema.ts";
 import { causeOf } from "../../units/errors/suspension.ts";
 import { atLeast, atMost, moment, usd } from "../format.ts";
 import { BalanceChanges } from "../parts/change-columns.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { BalanceAnswer } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
+import type { List } from "../../api/schema.ts";
 import { randomName, usd } from "../format.ts";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { FormDialog } from "../parts/dialog.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { AccountAnswer, BalanceAnswer } from "../../api/admin.ts";
-import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
+import type { List } from "../../api/schema.ts";
 import { type Api, withQuery } from "../api.ts";
 import { Find } from "../parts/find.tsx";
 import { useApi } from "../resource.ts";

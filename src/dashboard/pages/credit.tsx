@@ -1,6 +1,6 @@
-import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
 import type { PaymentAnswer } from "../../api/payments.ts";
+import type { List } from "../../api/schema.ts";
 import { ApiRefusal } from "../api.ts";
 import { atLeast, atMost, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";

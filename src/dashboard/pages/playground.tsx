@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { EntryAnswer } from "../../api/catalog.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
+import type { List } from "../../api/schema.ts";
 import { Api } from "../api.ts";
 import { useMint, useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";

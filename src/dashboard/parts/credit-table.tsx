@@ -1,5 +1,5 @@
-import type { List } from "../../api/answers.ts";
 import type { CreditAnswer } from "../../api/credits.ts";
+import type { List } from "../../api/schema.ts";
 import { moment, usdColumn } from "../format.ts";
 import { TableCard } from "./list.tsx";
 

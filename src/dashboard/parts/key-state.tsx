@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
+import type { List } from "../../api/schema.ts";
 import type { Api } from "../api.ts";
 import { moment, roughUsd } from "../format.ts";
 import { useApi } from "../resource.ts";

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
+import type { List } from "../../api/schema.ts";
 import { type Query, withQuery } from "../api.ts";
 import { type Action, type Resource, useAction, useApi, useResource } from "../resource.ts";
 import { Button } from "./button.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { OpenSession, RecoveryAnswer } from "../../api/accounts.ts";
-import type { List } from "../../api/answers.ts";
 import type { WaitingClaim } from "../../api/claims.ts";
+import type { List } from "../../api/schema.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useAction, useApi, useList, useResource } from "../resource.ts";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptState } from "../../api/receipts.ts";
+import type { List } from "../../api/schema.ts";
 import { DAY_MS } from "../../units/clock.ts";
 import { ERROR_CODES } from "../../units/errors/codes.ts";
 import { withQuery } from "../api.ts";

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { About, Content, Credential, MediaType } from "../../api/about.ts";
-import { ErrorAnswer } from "../../api/answers.ts";
+import { ErrorAnswer } from "../../api/schema.ts";
 import { roleFor } from "../admin/token.ts";
 import type { Endpoint } from "../endpoint.ts";
 

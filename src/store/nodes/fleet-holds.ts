@@ -1,4 +1,4 @@
-import type { HeldAt } from "../../api/answers.ts";
+import type { HeldAt } from "../../api/schema.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { CounterCache } from "../../ledger/counter-cache.ts";
 import type { Clock } from "../../units/clock.ts";

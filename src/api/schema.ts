@@ -9,8 +9,8 @@ import {
 import { ERROR_CODES } from "../units/errors/codes.ts";
 
 /**
- * Pieces of the answers' schemas. Answers are closed: a member that no schema has fails the tests, so none
- * goes out undocumented.
+ * Pieces of schemas. Answers are closed: a member that no schema has fails the tests, so none goes out undocumented. In
+ * bodies, each `description` completes "`rpm_limit` must be …", which is the error of a caller who got it wrong.
  */
 export const answerOf = <T extends TProperties>(members: T): TObject<T> =>
   Type.Object(members, { additionalProperties: false });
@@ -106,3 +106,34 @@ export const ErrorAnswer = namedAnswer("Error", {
   request_id: Type.Optional(string("on /v1/messages only")),
 });
 export type ErrorAnswer = Static<typeof ErrorAnswer>;
+
+/** A body, which has no other members. */
+export const fieldsOf = <T extends TProperties>(members: T) =>
+  Type.Object(members, { additionalProperties: false });
+
+/** One of a few words. */
+export const choice = <const T extends readonly string[]>(words: T, of = `one of ${words.join(", ")}`) =>
+  Type.Unsafe<T[number]>(
+    Type.Union(
+      words.map((word) => Type.Literal(word)),
+      { description: of },
+    ),
+  );
+
+/** The schema with null allowed and its meaning said. */
+export const orNull = <T extends TSchema>(schema: T, meaning: string) =>
+  Type.Union([schema, Type.Null()], { description: `${schema.description}, or null for ${meaning}` });
+
+export const text = (maxLength: number, what: string) =>
+  Type.String({ minLength: 1, maxLength, description: `${what} of 1 to ${maxLength} characters` });
+
+export const wholeNumber = Type.Integer({
+  minimum: 0,
+  maximum: 1_000_000_000_000,
+  description: "a whole number of 0 or more",
+});
+
+export const usd = Type.Number({
+  minimum: 0,
+  description: "an amount in USD of 0 or more with at most 9 decimals",
+});
