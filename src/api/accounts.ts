@@ -16,9 +16,9 @@ export const signedMembers = {
   signature,
 };
 
-const EmailFields = t.fieldsOf({ email });
-const LinkFields = t.fieldsOf({ token: t.text(200, "the link's token") });
-const WalletFields = t.fieldsOf({
+const EmailFields = t.object({ email });
+const LinkFields = t.object({ token: t.text(200, "the link's token") });
+const WalletFields = t.object({
   address: t.text(42, "the wallet's address"),
   chain_id: Type.Integer({
     minimum: 1,
@@ -26,7 +26,7 @@ const WalletFields = t.fieldsOf({
     description: "the chain's id, such as 1 for Ethereum mainnet",
   }),
 });
-const SignatureFields = t.fieldsOf(signedMembers);
+const SignatureFields = t.object(signedMembers);
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),
@@ -41,14 +41,14 @@ const SessionAnswer = t.namedAnswer("Session", {
 export type SessionAnswer = Static<typeof SessionAnswer>;
 
 /** Whom a mailed link signs in. */
-const LinkAnswer = t.answerOf({
+const LinkAnswer = t.object({
   email: t.string("masked: k***@example.com"),
   claimed_balance_id: t.orNone(t.string("the balance that using the link takes into the account")),
   expires_at: t.time,
 });
 export type LinkAnswer = Static<typeof LinkAnswer>;
 
-const WalletMessage = t.answerOf({ message: Type.String() });
+const WalletMessage = t.object({ message: Type.String() });
 export type WalletMessage = Static<typeof WalletMessage>;
 
 const COOKIE = "The gateway's own pages get the session as a cookie as well.";
@@ -62,7 +62,7 @@ export const ACCOUNTS = endpointsWith(
         "The answer is the same whether or not the address has an account. While five links to a mailbox are still valid, no further one is sent.",
       body: EmailFields,
       answers: {
-        202: t.answerOf({ expires_in: t.integer("how many seconds the link works") }),
+        202: t.object({ expires_in: t.integer("how many seconds the link works") }),
       },
     },
     preview: {
@@ -118,17 +118,17 @@ export const SESSIONS = endpointsWith(
       summary: "Ends a session of the account",
       details: "From the next request on, on every node.",
       act: "end sessions",
-      answers: { 200: t.answerOf({ id: Type.String(), ended: Type.Literal(true) }) },
+      answers: { 200: t.object({ id: Type.String(), ended: Type.Literal(true) }) },
     },
     endAll: {
       summary: "Ends all sessions of the account, the one that sends this too",
       act: "end sessions",
-      answers: { 200: t.answerOf({ ended: t.count }) },
+      answers: { 200: t.object({ ended: t.count }) },
     },
   },
 ) satisfies Record<string, About>;
 
-const DeletionFields = t.fieldsOf({
+const DeletionFields = t.object({
   confirm: Type.String({
     minLength: 1,
     maxLength: 64,
@@ -136,14 +136,14 @@ const DeletionFields = t.fieldsOf({
   }),
 });
 
-const RecoveryAnswer = t.answerOf({
+const RecoveryAnswer = t.object({
   balance_id: Type.String(),
   recovery_secret: Type.String(),
   recovery_url: Type.String(),
 });
 export type RecoveryAnswer = Static<typeof RecoveryAnswer>;
 
-const DeletionAnswer = t.answerOf({
+const DeletionAnswer = t.object({
   id: Type.String(),
   deleted: Type.Literal(true),
   closed_balance_ids: t.texts,

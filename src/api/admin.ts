@@ -19,7 +19,7 @@ import { lowCreditField, lowCreditUsd } from "./me.ts";
 import { OwnedReceiptAnswer, RotatedKeyAnswer, receiptQuery } from "./receipts.ts";
 import * as t from "./schema.ts";
 
-export const CreditFields = t.fieldsOf({
+export const CreditFields = t.object({
   balance_id: Type.Optional(t.text(64, "the id of a balance")),
   key_id: Type.Optional(t.text(64, "the id of a key")),
   amount_usd: t.usd,
@@ -28,7 +28,7 @@ export const CreditFields = t.fieldsOf({
 });
 export type CreditFields = Static<typeof CreditFields>;
 
-const DebitFields = t.fieldsOf({
+const DebitFields = t.object({
   ...CreditFields.properties,
   amount_usd: Type.Union([t.usd, Type.Literal("all")], {
     description: `${t.usd.description}, or "all" for all that is available`,
@@ -40,12 +40,12 @@ const why = {
   note: Type.Optional(t.text(500, "a text")),
 };
 
-const SuspendFields = t.fieldsOf({
+const SuspendFields = t.object({
   reason: t.choice(SUSPENSION_REASONS),
   ...why,
 });
 
-export const UnsuspendFields = t.fieldsOf({
+export const UnsuspendFields = t.object({
   ...why,
   reason: Type.Optional(
     t.choice(SUSPENSION_REASONS, `one of ${SUSPENSION_REASONS.join(", ")}, where only that is lifted`),
@@ -53,9 +53,9 @@ export const UnsuspendFields = t.fieldsOf({
 });
 export type UnsuspendFields = Static<typeof UnsuspendFields>;
 
-const DetachFields = t.fieldsOf({ balance_id: t.text(64, "a balance's id"), ...revokeKeysField });
+const DetachFields = t.object({ balance_id: t.text(64, "a balance's id"), ...revokeKeysField });
 
-const DetachedAnswer = t.answerOf({
+const DetachedAnswer = t.object({
   account_id: Type.String(),
   balance_id: Type.String(),
   detached: Type.Literal(true),
@@ -64,11 +64,11 @@ const DetachedAnswer = t.answerOf({
 export type DetachedAnswer = Static<typeof DetachedAnswer>;
 
 const suspended = t.orNone(t.oneOf(SUSPENSION_REASONS));
-const SuspensionAnswer = t.answerOf({ id: Type.String(), suspended, balance_ids: t.texts });
+const SuspensionAnswer = t.object({ id: Type.String(), suspended, balance_ids: t.texts });
 export type SuspensionAnswer = Static<typeof SuspensionAnswer>;
 
 /** A suspension that was decided, or its lifting: then without a reason. */
-const Decision = t.answerOf({
+const Decision = t.object({
   at: t.time,
   reason: suspended,
   lifted: Type.Optional({ ...suspended, description: "the only reason that was lifted, of several" }),
@@ -116,7 +116,7 @@ export type ListedBalance = Static<typeof ListedBalance>;
 
 const average = t.orNone(t.number("the median of the last customers; null before the first stream"));
 
-const RouteAnswer = t.answerOf({
+const RouteAnswer = t.object({
   model: Type.String(),
   host_model: Type.String(),
   priced: Type.Boolean(),
@@ -128,7 +128,7 @@ const RouteAnswer = t.answerOf({
   served: t.integer("attempts that it answered, since the start"),
   failed: t.integer("attempts in which it failed, since the start, including streams that broke off"),
   last_failure: t.orNone(
-    t.answerOf({
+    t.object({
       at: t.time,
       since: { ...t.time, description: "the first failure after the answer before it" },
       detail: Type.String(),
@@ -139,14 +139,14 @@ const RouteAnswer = t.answerOf({
 });
 export type RouteAnswer = Static<typeof RouteAnswer>;
 
-const HostKeyAnswer = t.answerOf({
+const HostKeyAnswer = t.object({
   name: t.string("the variable or file that holds it"),
   state: t.oneOf(
     ["usable", "resting", "retired"],
     "as the worker with the worst state has it: resting: it has reached a limit at the host; retired: the host refuses it until the variable or file holds another",
   ),
   in_flight: t.integer("requests being served with it now"),
-  refused: t.orNone(t.answerOf({ at: t.time, detail: Type.String() })),
+  refused: t.orNone(t.object({ at: t.time, detail: Type.String() })),
 });
 
 const HostAnswer = t.namedAnswer("Host", {
@@ -182,12 +182,12 @@ const entryMembers = {
   note: t.orNone(Type.String()),
 };
 
-const CreditedAnswer = t.answerOf({ ...entryMembers, credited_at: t.time });
+const CreditedAnswer = t.object({ ...entryMembers, credited_at: t.time });
 export type CreditedAnswer = Static<typeof CreditedAnswer>;
-const DebitedAnswer = t.answerOf({ ...entryMembers, debited_at: t.time });
+const DebitedAnswer = t.object({ ...entryMembers, debited_at: t.time });
 export type DebitedAnswer = Static<typeof DebitedAnswer>;
 
-const AuditAnswer = t.answerOf({
+const AuditAnswer = t.object({
   ok: t.boolean("true when no sum is off"),
   drift_nano: t.nanoText,
   credits_nano: t.nanoText,
@@ -197,11 +197,11 @@ const AuditAnswer = t.answerOf({
   held_at: t.heldAt,
   write_offs_nano: t.nanoText,
   losses_nano: t.nanoText,
-  drifts: t.several(t.answerOf({ account: Type.String(), drift_nano: t.nanoText })),
+  drifts: t.several(t.object({ account: Type.String(), drift_nano: t.nanoText })),
 });
 export type AuditAnswer = Static<typeof AuditAnswer>;
 
-const ReloadAnswer = t.answerOf({ reloaded: Type.Literal(true), needs_restart: t.texts });
+const ReloadAnswer = t.object({ reloaded: Type.Literal(true), needs_restart: t.texts });
 export type ReloadAnswer = Static<typeof ReloadAnswer>;
 
 const ConfigAnswer = Type.Unsafe<
@@ -300,7 +300,7 @@ export const ADMIN = endpointsWith(
       summary: "Changes the price list of a balance, and below which credit its owner is notified",
       details:
         "Requests that are admitted from then on are charged by the price list, unless their key has a list of its own; those that are open stay at the prices that they were admitted at.",
-      body: t.fieldsOf({
+      body: t.object({
         price_list: Type.Optional(priceListField),
         low_credit_usd: Type.Optional(lowCreditField),
       }),

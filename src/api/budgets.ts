@@ -14,8 +14,8 @@ const per = Type.String({
   pattern: `^tag:${TAG_NAME}$`,
   description: "`tag:` and the name of a tag (`tag:user`): each of its values has the cap for itself",
 });
-const NewBudget = t.fieldsOf({ name, cap_usd: t.usd, window, per: Type.Optional(per) });
-const ChangedBudget = t.fieldsOf({ cap_usd: Type.Optional(t.usd), window: Type.Optional(window) });
+const NewBudget = t.object({ name, cap_usd: t.usd, window, per: Type.Optional(per) });
+const ChangedBudget = t.object({ cap_usd: Type.Optional(t.usd), window: Type.Optional(window) });
 export type ChangedBudget = Static<typeof ChangedBudget>;
 
 const BudgetAnswer = t.namedAnswer("Budget", {
@@ -33,7 +33,7 @@ const BudgetAnswer = t.namedAnswer("Budget", {
     ),
   ),
   values: Type.Optional(
-    t.several(t.answerOf({ value: Type.String(), used_usd: t.amountUsd }), {
+    t.several(t.object({ value: Type.String(), used_usd: t.amountUsd }), {
       description:
         "of a budget that caps each value of a tag, where it is shown alone: those that spent most in its window, at most 50, by the newest 50,000 receipts; or the one that was asked for",
     }),
@@ -76,7 +76,7 @@ export const BUDGETS = endpointsWith(
     },
     drop: {
       summary: "Deletes a budget that no key draws from",
-      answers: { 200: t.answerOf({ name: Type.String(), deleted: Type.Literal(true) }) },
+      answers: { 200: t.object({ name: Type.String(), deleted: Type.Literal(true) }) },
     },
   },
 ) satisfies Record<string, About>;

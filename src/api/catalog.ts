@@ -21,7 +21,7 @@ const RATES = {
 export const PriceAnswer = t.namedAnswer("Price", {
   ...RATES,
   above: Type.Optional(
-    t.several(t.answerOf({ prompt: t.count, ...RATES }), {
+    t.several(t.object({ prompt: t.count, ...RATES }), {
       description:
         "the rates of a whole request whose prompt has more than `prompt` tokens, those of the cache among them",
     }),
@@ -80,16 +80,16 @@ const ModelAnswer = t.namedAnswer("Model", {
   retires_at: Type.Null(),
   name: Type.String(),
   canonical_slug: Type.String(),
-  architecture: t.answerOf({
+  architecture: t.object({
     modality: Type.String(),
     input_modalities: t.texts,
     output_modalities: t.texts,
   }),
-  pricing: t.answerOf({
+  pricing: t.object({
     ...tokenPrices,
     overrides: Type.Optional(
       t.several(
-        t.answerOf({
+        t.object({
           min_prompt_tokens: t.count,
           ...tokenPrices,
         }),
@@ -97,7 +97,7 @@ const ModelAnswer = t.namedAnswer("Model", {
       ),
     ),
   }),
-  top_provider: t.answerOf({
+  top_provider: t.object({
     context_length: t.count,
     max_completion_tokens: t.count,
     is_moderated: Type.Literal(false),
@@ -106,7 +106,7 @@ const ModelAnswer = t.namedAnswer("Model", {
   supported_parameters: t.texts,
   supported_voices: Type.Null(),
   default_parameters: Type.Null(),
-  links: t.answerOf({ details: Type.String() }),
+  links: t.object({ details: Type.String() }),
 });
 export type ModelAnswer = Static<typeof ModelAnswer>;
 
@@ -123,7 +123,7 @@ export const CATALOG = {
       "At the prices that the key, or the balance, is charged, and without models for which the key's policy leaves no host.",
     ...SHOWN,
     answers: {
-      200: t.answerOf({
+      200: t.object({
         object: Type.Literal("list"),
         data: t.several(EntryAnswer),
         price_list: t.orNone(t.string("the price list that they are of; null: the models' own prices")),
@@ -143,13 +143,13 @@ export const CATALOG = {
       before_id: t.string("the `first_id` of the next page, to go backwards"),
     },
     answers: {
-      200: t.answerOf({
+      200: t.object({
         object: Type.Literal("list"),
         data: t.several(ModelAnswer),
         has_more: Type.Boolean(),
         first_id: t.orNone(Type.String()),
         last_id: t.orNone(Type.String()),
-        links: t.answerOf({ next: t.orNone(Type.String()) }),
+        links: t.object({ next: t.orNone(Type.String()) }),
         total_count: t.count,
       }),
     },

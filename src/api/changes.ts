@@ -11,7 +11,7 @@ const ChangeAnswer = t.namedAnswer("Change", {
   id: Type.String(),
   object: Type.Literal("change"),
   at: t.time,
-  by: t.answerOf({
+  by: t.object({
     kind: t.oneOf(AUTHOR_KINDS),
     id: t.orNone(t.string("of the key, the account or the balance; of an operator, the name")),
     name: t.orNone(t.string("the key's or the operator's; of an owner, which credential it was")),

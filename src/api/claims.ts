@@ -5,7 +5,7 @@ import { email, identityMembers, signedMembers } from "./accounts.ts";
 import { KeyAnswer } from "./keys.ts";
 import * as t from "./schema.ts";
 
-const ClaimFields = t.fieldsOf({
+const ClaimFields = t.object({
   email: Type.Optional(email),
   wallet: Type.Optional(
     Type.Object(signedMembers, {
@@ -22,7 +22,7 @@ const ClaimFields = t.fieldsOf({
   ),
 });
 
-const ClaimAnswer = t.answerOf({
+const ClaimAnswer = t.object({
   account_id: Type.String(),
   balance_id: Type.String(),
   ...identityMembers,
@@ -43,7 +43,7 @@ export type WaitingClaim = Static<typeof WaitingClaim>;
 export const revokeKeysField = {
   revoke_keys: Type.Optional(t.boolean("true to end the other keys of the balance as well, or false")),
 };
-export const UndoFields = t.fieldsOf(revokeKeysField);
+export const UndoFields = t.object(revokeKeysField);
 
 /** After a claim ended: the keys that still work. */
 export const liveKeysMembers = {
@@ -51,7 +51,7 @@ export const liveKeysMembers = {
   has_more: t.boolean("true where more keys work than are listed"),
 };
 
-const UndoneAnswer = t.answerOf({
+const UndoneAnswer = t.object({
   balance_id: Type.String(),
   withdrawn: Type.Literal(true),
   ...liveKeysMembers,

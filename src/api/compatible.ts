@@ -12,7 +12,7 @@ const no = Type.Literal(false);
 const rate = t.integer("-1 where there is no limit");
 
 const CurrentKey = t.namedAnswer("OpenRouterKey", {
-  data: t.answerOf({
+  data: t.object({
     label: t.string("the key's name, or its first characters"),
     limit: t.orNone(t.number("of the daily and the monthly cap the one with less left, in USD")),
     limit_reset: t.orNone(t.oneOf(["daily", "monthly"], "which of them it is")),
@@ -33,13 +33,13 @@ const CurrentKey = t.namedAnswer("OpenRouterKey", {
     is_free_tier: t.boolean("whether the balance was never credited"),
     is_management_key: no,
     is_provisioning_key: no,
-    free_model_daily_requests: t.answerOf({ limit: t.count, used: t.count, remaining: t.count }),
+    free_model_daily_requests: t.object({ limit: t.count, used: t.count, remaining: t.count }),
     creator_user_id: t.orNone(t.string("the account")),
     organization_id: Type.Null(),
     workspace_id: Type.Null(),
     allowed_data_regions: t.several(Type.Literal("global")),
     expires_at: t.orNone(t.time),
-    rate_limit: t.answerOf({ requests: rate, interval: Type.Literal("1m"), note: Type.String() }),
+    rate_limit: t.object({ requests: rate, interval: Type.Literal("1m"), note: Type.String() }),
   }),
 });
 
@@ -77,7 +77,7 @@ export const unknowns = <T>(value: T) =>
   Object.fromEntries(UNKNOWN_MEMBERS.map((name) => [name, value])) as Unknown<T>;
 
 const GenerationAnswer = t.namedAnswer("OpenRouterGeneration", {
-  data: t.answerOf({
+  data: t.object({
     ...unknowns(Type.Null()),
     id: t.string("of the receipt"),
     request_id: Type.String(),
@@ -104,7 +104,7 @@ const GenerationAnswer = t.namedAnswer("OpenRouterGeneration", {
 
 const KeyInfoAnswer = t.namedAnswer("LiteLLMKey", {
   key: t.string("its id: LiteLLM gives a hash"),
-  info: t.answerOf({
+  info: t.object({
     key_name: t.string("its first characters"),
     key_alias: t.orNone(Type.String()),
     spend: t.number("in the cap's present window, or this UTC month without one"),
@@ -119,10 +119,10 @@ const KeyInfoAnswer = t.namedAnswer("LiteLLMKey", {
     user_id: t.orNone(t.string("the account")),
     team_id: Type.Null(),
     blocked: t.boolean("whether the balance is suspended"),
-    aliases: t.answerOf({}),
-    config: t.answerOf({}),
-    permissions: t.answerOf({}),
-    metadata: t.answerOf({}),
+    aliases: t.object({}),
+    config: t.object({}),
+    permissions: t.object({}),
+    metadata: t.object({}),
     created_at: t.time,
   }),
 });

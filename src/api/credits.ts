@@ -6,10 +6,10 @@ const members = { amount_usd: t.amountUsd, note: t.orNone(Type.String()), credit
 
 export const CreditAnswer = t.namedAnswer("Credit", members);
 export type CreditAnswer = Static<typeof CreditAnswer>;
-export const OwnedCreditAnswer = t.answerOf({ ...members, idempotency_key: Type.String() });
+export const OwnedCreditAnswer = t.object({ ...members, idempotency_key: Type.String() });
 
 const CreditTotals = t.namedAnswer("OpenRouterCredits", {
-  data: t.answerOf({ total_credits: t.amountUsd, total_usage: t.amountUsd }),
+  data: t.object({ total_credits: t.amountUsd, total_usage: t.amountUsd }),
 });
 
 const DEFAULT_CREDITS = 100;

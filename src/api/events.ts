@@ -11,7 +11,7 @@ const members = {
     Type.Object({}, { description: "as endpoints are sent it" }),
   ),
   deliveries: t.several(
-    t.answerOf({
+    t.object({
       webhook_id: t.string("an endpoint that takes it"),
       delivered_at: t.orNone({ ...t.time, description: "null while it waits" }),
     }),

@@ -90,5 +90,5 @@ export const COUNT_TOKENS = {
   details: "The key may also be sent as x-api-key. Refused for a model that the key may not call.",
   ...byKey,
   body: Type.Object({ model, messages }),
-  answers: { 200: t.answerOf({ input_tokens: t.count }) },
+  answers: { 200: t.object({ input_tokens: t.count }) },
 } as const satisfies About;

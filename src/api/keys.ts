@@ -50,7 +50,7 @@ const policy = Type.Object(policyMembers, {
   description: "a map with any of `region`, `zdr`, `hosts`, `max_price`, `tags_from` and `user_tag`",
 });
 
-export const KeyFields = t.fieldsOf({
+export const KeyFields = t.object({
   name: Type.Optional(t.orNull(t.text(MAX_NAME, "a text"), "none")),
   rpm_limit: Type.Optional(t.orNull(t.wholeNumber, "no limit")),
   tpm_limit: Type.Optional(t.orNull(t.wholeNumber, "no limit")),
@@ -73,14 +73,14 @@ export const priceListField = t.orNull(
 );
 
 /** What only operators decide about a key, too. */
-export const AdminKeyFields = t.fieldsOf({
+export const AdminKeyFields = t.object({
   ...KeyFields.properties,
   price_list: Type.Optional(priceListField),
 });
 export type AdminKeyFields = Static<typeof AdminKeyFields>;
 
 /** A whole key has no place in a path, which proxies log. */
-export const FindFields = t.fieldsOf({ key: t.text(128, "an API key, a text") });
+export const FindFields = t.object({ key: t.text(128, "an API key, a text") });
 
 const keyMembers = {
   id: Type.String(),
@@ -104,7 +104,7 @@ const keyMembers = {
 };
 
 /** The limits of a new key whose creator named none. */
-export const DefaultLimits = t.answerOf({
+export const DefaultLimits = t.object({
   rpm_limit: keyMembers.rpm_limit,
   tpm_limit: keyMembers.tpm_limit,
   daily_limit_usd: keyMembers.daily_limit_usd,
@@ -145,10 +145,10 @@ export type SetUpAnswer = Static<typeof SetUpAnswer>;
 const RotatedAnswer = t.namedAnswer("RotatedKey", {
   ...keyMembers,
   ...secret,
-  old_key: t.answerOf({ id: Type.String(), expires_at: t.time }),
+  old_key: t.object({ id: Type.String(), expires_at: t.time }),
 });
 export type RotatedAnswer = Static<typeof RotatedAnswer>;
-export const RevokedAnswer = t.answerOf({ id: Type.String(), state: t.oneOf(["revoked"]) });
+export const RevokedAnswer = t.object({ id: Type.String(), state: t.oneOf(["revoked"]) });
 export type RevokedAnswer = Static<typeof RevokedAnswer>;
 
 const DEFAULT_KEYS = 100;
@@ -175,7 +175,7 @@ export const keyQuery = {
   ),
 };
 
-export const KeysAnswer = t.answerOf({
+export const KeysAnswer = t.object({
   object: Type.Literal("list"),
   data: t.several(KeyAnswer),
   has_more: Type.Boolean(),

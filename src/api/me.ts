@@ -7,7 +7,7 @@ import * as t from "./schema.ts";
 
 const suspended = t.oneOf(SUSPENSION_REASONS);
 
-const OwnAccount = t.answerOf({
+const OwnAccount = t.object({
   id: Type.String(),
   ...identityMembers,
   suspended: Type.Optional(suspended),
@@ -21,7 +21,7 @@ const OwnAccount = t.answerOf({
   }),
   // The rest is shown to a session only.
   balances: Type.Optional(t.texts),
-  claims: Type.Optional(t.several(t.answerOf({ balance_id: Type.String(), claimed_at: t.time }))),
+  claims: Type.Optional(t.several(t.object({ balance_id: Type.String(), claimed_at: t.time }))),
 });
 export type OwnAccount = Static<typeof OwnAccount>;
 
@@ -43,7 +43,7 @@ const MeAnswer = t.namedAnswer("Me", {
   suspended: t.orNone(suspended),
   suspended_at: t.orNone(t.time),
   key: t.orNone(KeyAnswer),
-  open_tier: t.answerOf({
+  open_tier: t.object({
     limit: t.count,
     used: { ...t.count, description: "ended and open ones" },
     held_at: t.heldAt,
@@ -74,7 +74,7 @@ export const ME = {
       "Causes the event `credit.low`, once for each time that the credit falls below the amount, and a mail to an account with an email address. A balance that is already below it causes none until it has risen above it.",
     who: ["owner"],
     act: "change the balance",
-    body: t.fieldsOf({ low_credit_usd: lowCreditField }),
+    body: t.object({ low_credit_usd: lowCreditField }),
     answers: { 200: MeAnswer },
   },
 } as const satisfies Record<string, About>;

@@ -5,7 +5,7 @@ import * as t from "./schema.ts";
 const MAX_LIST_CHARACTERS = 8_000_000;
 const MAX_ACCEPTED = 1_000;
 
-const ModelListFields = t.fieldsOf({
+const ModelListFields = t.object({
   source: t.text(500, "where the list comes from, a text"),
   // One text, because a long list has more JSON values than other bodies may.
   models: t.text(MAX_LIST_CHARACTERS, "the JSON text of a list of models at hosts, a text"),
@@ -18,7 +18,7 @@ const ModelListFields = t.fieldsOf({
   apply: Type.Optional(t.boolean("true or false")),
 });
 
-const ListedChange = t.answerOf({
+const ListedChange = t.object({
   model: Type.String(),
   host: Type.String(),
   change: t.oneOf(
@@ -32,7 +32,7 @@ const ListedChange = t.answerOf({
   applied: Type.Boolean(),
 });
 
-const ModelListAnswer = t.answerOf({
+const ModelListAnswer = t.object({
   version: t.integer("of the models in force; 0 before any list was applied", { minimum: 0 }),
   applied: t.boolean("this request made that version"),
   unchanged: t.count,
@@ -44,7 +44,7 @@ const ModelListAnswer = t.answerOf({
 });
 export type ModelListAnswer = Static<typeof ModelListAnswer>;
 
-const RestoredAnswer = t.answerOf({
+const RestoredAnswer = t.object({
   version: t.count,
   restored: t.integer("the version whose models are in force again; 0: those of the configuration", {
     minimum: 0,

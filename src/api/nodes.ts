@@ -27,7 +27,7 @@ export const NODES = endpointsWith(
       summary: "Frees the balances reserved for a node whose journal is lost for good",
       details:
         "Refused while the node has a lease. A node with `journal: postgres` loses nothing, and is closed automatically within half a minute. For any other node, what it spent but never shipped is not charged; should it come back, its journal is shipped after all.",
-      answers: { 200: t.answerOf({ id: Type.String(), state: Type.Literal("left") }) },
+      answers: { 200: t.object({ id: Type.String(), state: Type.Literal("left") }) },
     },
   },
 ) satisfies Record<string, About>;

@@ -44,7 +44,7 @@ export const OPERATORS = endpointsWith(
       summary: "Adds an operator with a token of their own",
       details:
         "Only the token's hash is kept. `read` sees everything but secrets; `operate` also changes keys, credit, suspensions, payments and budgets; `admin` also configuration, models, signing keys and operators.",
-      body: t.fieldsOf({
+      body: t.object({
         name: Type.String({
           pattern: OPERATOR_NAME,
           description: "1 to 32 of a-z, 0-9, `_`, `.` and `-`, beginning with a letter",
@@ -56,12 +56,12 @@ export const OPERATORS = endpointsWith(
     },
     rotate: {
       summary: "Gives an operator another token; the present one ends at once",
-      body: t.fieldsOf({ expires_at: expiresAt }),
+      body: t.object({ expires_at: expiresAt }),
       answers: { 200: OperatorWithToken },
     },
     remove: {
       summary: "Removes an operator, whose token is refused from the next request on",
-      answers: { 200: t.answerOf({ name: Type.String(), removed: Type.Literal(true) }) },
+      answers: { 200: t.object({ name: Type.String(), removed: Type.Literal(true) }) },
     },
   },
 ) satisfies Record<string, About>;

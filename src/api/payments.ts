@@ -36,7 +36,7 @@ const OperatorsPayment = t.namedAnswer("OperatorsPayment", {
 });
 export type OperatorsPayment = Static<typeof OperatorsPayment>;
 
-const PaidAnswer = t.answerOf({
+const PaidAnswer = t.object({
   id: Type.String(),
   state,
   amount_usd: t.amountUsd,
@@ -54,16 +54,16 @@ const CheckoutAnswer = t.namedAnswer("Checkout", {
 });
 export type CheckoutAnswer = Static<typeof CheckoutAnswer>;
 
-const UnpaidAnswer = t.answerOf({ id: Type.String(), state, reason: t.orNone(Type.String()) });
+const UnpaidAnswer = t.object({ id: Type.String(), state, reason: t.orNone(Type.String()) });
 
-const SavedFields = t.fieldsOf({ key: t.text(128, "an API key of the same balance, a text") });
+const SavedFields = t.object({ key: t.text(128, "an API key of the same balance, a text") });
 
-const CreditOrder = t.fieldsOf({
+const CreditOrder = t.object({
   amount_usd: t.usd,
   rail: Type.Optional(t.choice(["x402", "card"], "x402 or card")),
 });
 
-const ResolveFields = t.fieldsOf({
+const ResolveFields = t.object({
   as: t.choice(
     ["credited", "refunded"],
     "credited: what arrived becomes credit; refunded: a card gets its money back, stablecoins were sent back by hand",
@@ -71,18 +71,18 @@ const ResolveFields = t.fieldsOf({
   note: Type.Optional(t.text(500, "a text")),
 });
 
-const PaymentMethod = t.answerOf({
+const PaymentMethod = t.object({
   rail,
   networks: Type.Optional(t.texts),
   assets: Type.Optional(t.texts),
   min_usd: t.amountUsd,
   max_usd: t.amountUsd,
   suggested_usd: t.amountUsd,
-  fee: Type.Optional(t.answerOf({ percent: Type.Number(), fixed_usd: t.amountUsd })),
+  fee: Type.Optional(t.object({ percent: Type.Number(), fixed_usd: t.amountUsd })),
 });
 export type PaymentMethod = Static<typeof PaymentMethod>;
 
-const PaymentOptions = t.answerOf({
+const PaymentOptions = t.object({
   methods: t.several(PaymentMethod, { description: "those that this credential may use" }),
   needs: t.several(t.oneOf(["secrets_saved"], "what has to be done before anything can be paid")),
 });
@@ -99,7 +99,7 @@ export const PAYMENTS = endpointsWith(
       who: ["owner"],
       act: "show that the secrets are saved",
       body: SavedFields,
-      answers: { 200: t.answerOf({ balance_id: Type.String(), secrets_saved_at: t.time }) },
+      answers: { 200: t.object({ balance_id: Type.String(), secrets_saved_at: t.time }) },
     },
     options: {
       summary: "Lists how credit can be paid for",
@@ -143,7 +143,7 @@ export const PAYMENTS = endpointsWith(
         "Signed by Stripe, of at most 256 KiB and 300 s old. An error has Stripe send the event again.",
       needs: "payments.stripe",
       who: [],
-      answers: { 200: t.answerOf({ received: Type.Literal(true) }) },
+      answers: { 200: t.object({ received: Type.Literal(true) }) },
     },
     refund: {
       who: ["admin"],

@@ -49,7 +49,7 @@ const receiptMembers = {
   model: t.orNone(Type.String()),
   host: t.orNone(Type.String()),
   attempts: t.several(
-    t.answerOf({
+    t.object({
       host: Type.String(),
       model: Type.Optional(Type.String()),
       outcome: Type.String(),
@@ -58,7 +58,7 @@ const receiptMembers = {
     }),
   ),
   stream: Type.Boolean(),
-  tokens: t.answerOf({
+  tokens: t.object({
     ...tokenMembers,
     source: t.oneOf(
       ["host", "counted"],
@@ -68,9 +68,9 @@ const receiptMembers = {
   price: t.orNone(ChargedRates),
   charges: Type.Optional(
     t.several(
-      t.answerOf({
+      t.object({
         model: Type.String(),
-        tokens: t.answerOf(tokenMembers),
+        tokens: t.object(tokenMembers),
         price: ChargedRates,
         cost_usd: t.amountUsd,
       }),
@@ -89,7 +89,7 @@ const receiptMembers = {
   error_code: t.orNone(t.oneOf(ERROR_CODES)),
 };
 
-export const RotatedKeyAnswer = t.answerOf({ kid: t.string("signs from now on") });
+export const RotatedKeyAnswer = t.object({ kid: t.string("signs from now on") });
 export type RotatedKeyAnswer = Static<typeof RotatedKeyAnswer>;
 
 const ReceiptAnswer = t.namedAnswer("Receipt", receiptMembers);

@@ -8,7 +8,7 @@ const calls = Type.Integer({
   maximum: MAX_CALLS,
   description: `a whole number from 0 to ${MAX_CALLS}`,
 });
-const RunFields = t.fieldsOf({
+const RunFields = t.object({
   cap_usd: Type.Optional(t.orNull(t.usd, "no limit")),
   calls: Type.Optional(t.orNull(calls, "no limit")),
 });
@@ -39,7 +39,7 @@ export const RUNS = endpointsWith(
       summary: "Ends a run",
       details:
         "Its open requests go on within its limits. The next request that names its id starts a new run, of which nothing is used.",
-      answers: { 200: t.answerOf({ id: Type.String(), ended: Type.Literal(true) }) },
+      answers: { 200: t.object({ id: Type.String(), ended: Type.Literal(true) }) },
     },
   },
 ) satisfies Record<string, About>;

@@ -9,10 +9,11 @@ import {
 import { ERROR_CODES } from "../units/errors/codes.ts";
 
 /**
- * Pieces of schemas. Answers are closed: a member that no schema has fails the tests, so none goes out undocumented. In
- * bodies, each `description` completes "`rpm_limit` must be …", which is the error of a caller who got it wrong.
+ * Pieces of schemas. Objects are closed: a member that no schema has is refused in a body, and in an answer it fails the
+ * tests, so none goes out undocumented. In bodies, each `description` completes "`rpm_limit` must be …", which is the error
+ * of a caller who got it wrong.
  */
-export const answerOf = <T extends TProperties>(members: T): TObject<T> =>
+export const object = <T extends TProperties>(members: T): TObject<T> =>
   Type.Object(members, { additionalProperties: false });
 
 /** One that the API's document refers to by a name. */
@@ -58,15 +59,15 @@ export const heldAt = oneOf(
 );
 
 export const listOf = <T extends TSchema>(item: T) =>
-  answerOf({ object: Type.Literal("list"), data: several(item) });
+  object({ object: Type.Literal("list"), data: several(item) });
 
 /** A page of a list: the next one is asked for with `before`, the last id of this one. */
 export const pageOf = <T extends TSchema>(item: T) =>
-  answerOf({ object: Type.Literal("list"), data: several(item), has_more: Type.Boolean() });
+  object({ object: Type.Literal("list"), data: several(item), has_more: Type.Boolean() });
 
 /** A page that says where the next one begins: it may be short, even empty, and not the last. */
 export const pageBefore = <T extends TSchema>(item: T) =>
-  answerOf({
+  object({
     ...pageOf(item).properties,
     next_before: orNone(string("the `before` of the next page; null on the last one")),
   });
@@ -93,7 +94,7 @@ export const pageQuery = (fallback = 50, max = 200) => ({
 });
 
 export const ErrorAnswer = namedAnswer("Error", {
-  error: answerOf({
+  error: object({
     message: string("for people; ends with the URL of the code in the errors reference"),
     type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
     code: oneOf(ERROR_CODES),
@@ -106,10 +107,6 @@ export const ErrorAnswer = namedAnswer("Error", {
   request_id: Type.Optional(string("on /v1/messages only")),
 });
 export type ErrorAnswer = Static<typeof ErrorAnswer>;
-
-/** A body, which has no other members. */
-export const fieldsOf = <T extends TProperties>(members: T) =>
-  Type.Object(members, { additionalProperties: false });
 
 /** One of a few words. */
 export const choice = <const T extends readonly string[]>(words: T, of = `one of ${words.join(", ")}`) =>

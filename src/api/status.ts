@@ -13,11 +13,11 @@ export const STATUS = {
   details: "As `/status` shows it; figures are null for hosts that were not measured.",
   who: [],
   answers: {
-    200: t.answerOf({
+    200: t.object({
       object: Type.Literal("status"),
       as_of: t.time,
       models: t.several(
-        t.answerOf({
+        t.object({
           id: Type.String(),
           state: t.oneOf(["available", "not_used_yet", "being_tried_again", "unavailable"]),
           hosts: t.several(RouteStatusAnswer),

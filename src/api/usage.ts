@@ -36,33 +36,33 @@ const stretchMembers = {
   name: t.string("of the model, key or host that stretches are split by; empty where no host served"),
   ...sumMembers,
 };
-const StretchAnswer = t.answerOf(stretchMembers);
+const StretchAnswer = t.object(stretchMembers);
 const percentile = t.orNone(t.number("milliseconds", { minimum: 0 }));
-const firstTokens = t.answerOf({ p50: percentile, p95: percentile });
+const firstTokens = t.object({ p50: percentile, p95: percentile });
 
 const UsageAnswer = t.namedAnswer("Usage", {
   ...periodMembers,
   stretches: t.several(StretchAnswer),
   routes: t.several(
-    t.answerOf({
+    t.object({
       model: Type.String(),
       host: Type.String(),
       ...sumMembers,
       first_token_ms: firstTokens,
     }),
   ),
-  keys: t.several(t.answerOf({ key_id: Type.String(), last_used_at: t.time, ...sumMembers })),
+  keys: t.several(t.object({ key_id: Type.String(), last_used_at: t.time, ...sumMembers })),
   truncated: t.boolean("true when not every receipt was counted"),
   groups: Type.Optional(
     t.several(
-      t.answerOf({
+      t.object({
         value: t.orNone(t.string("null for requests without the tag")),
         ...sumMembers,
       }),
       { description: "of the tag that `group_by` names, the most expensive values first, at most 1,000" },
     ),
   ),
-  other_groups: Type.Optional(t.orNone(t.answerOf(sumMembers))),
+  other_groups: Type.Optional(t.orNone(t.object(sumMembers))),
   run: Type.Optional(RunAnswer),
 });
 export type UsageAnswer = Static<typeof UsageAnswer>;
@@ -111,13 +111,13 @@ const marginMembers = {
   requests_with_host_cost: t.count,
 };
 
-const ComparedSum = t.answerOf({ ...comparedMembers, ...marginMembers });
+const ComparedSum = t.object({ ...comparedMembers, ...marginMembers });
 export type ComparedSum = Static<typeof ComparedSum>;
 
 const rankingOf = <T extends TProperties>(members: T) =>
-  t.answerOf({
-    data: t.several(t.answerOf({ ...members, ...comparedMembers, ...marginMembers })),
-    rest: t.answerOf({
+  t.object({
+    data: t.several(t.object({ ...members, ...comparedMembers, ...marginMembers })),
+    rest: t.object({
       rows: t.integer("how many are not listed", { minimum: 0 }),
       ...comparedMembers,
       ...marginMembers,
@@ -177,7 +177,7 @@ export const EVERYBODYS_USAGE = {
 const OverviewAnswer = t.namedAnswer("Overview", {
   ...periodMembers,
   object: Type.Literal("overview"),
-  stretches: t.several(t.answerOf({ start: t.time, ...sumMembers, first_token_ms: firstTokens })),
+  stretches: t.several(t.object({ start: t.time, ...sumMembers, first_token_ms: firstTokens })),
   truncated: t.boolean("true when not every receipt was counted"),
 });
 

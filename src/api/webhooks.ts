@@ -11,12 +11,12 @@ const kinds = Type.Array(kind, {
   description: `a list of ${BALANCE_EVENT_KINDS.join(", ")}`,
 });
 const url = t.text(500, "an https:// address");
-const NewWebhook = t.fieldsOf({
+const NewWebhook = t.object({
   url: Type.Optional(url),
   events: Type.Optional(t.orNull(kinds, "all")),
   format: Type.Optional(t.choice(["signed", "slack", "mail"])),
 });
-const ChangedWebhook = t.fieldsOf({
+const ChangedWebhook = t.object({
   url: Type.Optional(url),
   events: Type.Optional(t.orNull(kinds, "all")),
   paused: Type.Optional(t.boolean("true or false")),
@@ -56,7 +56,7 @@ const SecretAnswer = t.namedAnswer("WebhookWithSecret", { ...members, secret });
 
 export type WebhookSecretAnswer = Static<typeof SecretAnswer>;
 
-const TestAnswer = t.answerOf({
+const TestAnswer = t.object({
   id: Type.String(),
   delivered: Type.Boolean(),
   problem: t.orNone(t.string("why it was not delivered")),
@@ -86,7 +86,7 @@ export const WEBHOOKS = endpointsWith(
     },
     drop: {
       summary: "Deletes a webhook",
-      answers: { 200: t.answerOf({ id: Type.String(), deleted: Type.Literal(true) }) },
+      answers: { 200: t.object({ id: Type.String(), deleted: Type.Literal(true) }) },
     },
     test: {
       summary: "Sends a webhook an event `webhook.test` at once",
