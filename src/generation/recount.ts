@@ -62,55 +62,43 @@ export class KeptPrompts {
   bytes = 0;
 
   keep(body: Uint8Array): PromptBody | null {
-    if (!this.take(body.length)) return null;
-    return body.length < MIN_PACKED_BYTES
-      ? new Kept(this, body, false)
-      : new Kept(this, Bun.zstdCompress(body, { level: 1 }), true, body.length);
-  }
-
-  /** @internal */
-  take(bytes: number): boolean {
-    if (this.bytes + bytes > MAX_KEPT_BYTES) return false;
-    this.bytes += bytes;
-    return true;
-  }
-
-  /** @internal */
-  give(bytes: number): void {
-    this.bytes -= bytes;
+    return this.bytes + body.length > MAX_KEPT_BYTES ? null : new Kept(this, body);
   }
 }
 
 class Kept implements PromptBody {
-  private dropped = false;
+  private readonly isPacked: boolean;
+  private bytes: number;
+  /** Null once it was dropped. */
+  private body: Uint8Array | Promise<Uint8Array> | null;
 
   constructor(
     private readonly all: KeptPrompts,
-    private body: Uint8Array | Promise<Uint8Array> | null,
-    private readonly packed: boolean,
-    private bytes = 0,
+    body: Uint8Array,
   ) {
-    if (body instanceof Promise) void this.pack(body);
-    else this.bytes = body!.length;
+    this.bytes = body.length;
+    all.bytes += body.length;
+    this.isPacked = body.length >= MIN_PACKED_BYTES;
+    this.body = this.isPacked ? Bun.zstdCompress(body, { level: 1 }) : body;
+    if (this.body instanceof Promise) void this.pack(this.body);
   }
 
   async read(): Promise<Uint8Array | null> {
     const body = await this.body;
-    return body !== null && this.packed ? Bun.zstdDecompress(body) : body;
+    return body !== null && this.isPacked ? Bun.zstdDecompress(body) : body;
   }
 
   drop(): void {
-    if (this.dropped) return;
-    this.dropped = true;
-    this.all.give(this.bytes);
+    if (this.body === null) return;
     this.body = null;
+    this.all.bytes -= this.bytes;
   }
 
   private async pack(packing: Promise<Uint8Array>): Promise<void> {
     try {
       const packed = await packing;
-      if (this.dropped) return;
-      this.all.give(this.bytes - packed.length);
+      if (this.body === null) return;
+      this.all.bytes -= this.bytes - packed.length;
       this.bytes = packed.length;
       this.body = packed;
     } catch {
