@@ -4,27 +4,14 @@ import type { KeyHolders } from "../../src/ledger/ledger.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { SuspensionReason } from "../../src/units/errors/suspension.ts";
 import type { KeyId } from "../../src/units/id.ts";
+import { balanceOf } from "./balance.ts";
 
 /** Keys as a test last put them; those that it never did are being read for ever. */
 export class KnownHolders implements KeyHolders {
   private readonly known = new Map<KeyId, Holder>();
 
   put(key: Key, budgets: readonly Budget[] = [], suspended: SuspensionReason | null = null): void {
-    const balance = {
-      id: key.balanceId,
-      accountId: null,
-      suspended,
-      createdAt: 0 as EpochMs,
-      setUpKey: null,
-      priceList: null,
-      secretsSavedAt: null,
-      closed: false,
-      lowCredit: null,
-      reclaims: 0,
-      recovery: null,
-      undo: null,
-    };
-    this.known.set(key.id, { key, balance, budgets });
+    this.known.set(key.id, { key, balance: balanceOf({ id: key.balanceId, suspended }), budgets });
   }
 
   forget({ id }: Pick<Key, "id">): void {

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
 import type { BookkeepingParts } from "../../src/store/books/bookkeeping.ts";
 import { openSqliteBooks } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { openDataFolder } from "../../src/store/data-folder.ts";
@@ -12,7 +12,9 @@ import type { ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { balanceOf } from "../fakes/balance.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 
 const CENT = 10_000_000 as NanoUsd;
 const SECRET = "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY";
@@ -37,42 +39,15 @@ async function opened() {
   const stored = keyOf({ hash: hashSecret(SECRET) });
   const at = systemClock.now();
   const { balanceId: id, rotationId: setUpKey } = stored;
-  const balance = {
-    id,
-    accountId: null,
-    suspended: null,
-    createdAt: at,
-    setUpKey,
-    priceList: null,
-    secretsSavedAt: null,
-    closed: false,
-    lowCredit: null,
-    reclaims: 0,
-    recovery: null,
-    undo: null,
-  };
-  await books.keys.addBalance(balance, stored);
+  await books.keys.addBalance(balanceOf({ id, createdAt: at, setUpKey }), stored);
   // A request is admitted by its key as it is known then.
   const { key } = (await books.keyring.identify(SECRET, at))!;
   await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });
   const { ledger } = books;
-  const about = { stream: true };
-  const most = { amount: CENT, tokens: 0 };
-  const amounts = { amount: CENT, worst: CENT, most };
-  const request = { receipt: RECEIPT, at, key, budgets: [], allowances: [], ...amounts, about };
-  const reservation = ledger.admit(
-    await ledger.counters.of(key, [], [], at),
-    request as unknown as ReservationRequest,
-  );
+  const request = reservationRequest({ receipt: RECEIPT, at, key, amount: CENT });
+  const reservation = ledger.admit(await ledger.counters.of(key, [], [], at), request);
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");
-  const ending = {
-    state: "settled",
-    cost: CENT,
-    writeOff: false,
-    rateTokens: 0,
-    allowanceUsed: true,
-  } as const;
-  const settle = () => ledger.settle(reservation, ending, () => "{}");
+  const settle = () => ledger.settle(reservation, reservationEnd(CENT, { allowanceUsed: true }), () => "{}");
   return { path, books, reservation, settle };
 }
 

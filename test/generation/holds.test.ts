@@ -4,9 +4,9 @@ import type { Price } from "../../src/catalog/price.ts";
 import { Hold, RunningStream } from "../../src/generation/hold.ts";
 import { RunningCount } from "../../src/generation/running-count.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import type { Reservation, ReservationRequest } from "../../src/ledger/reservation.ts";
+import type { Reservation } from "../../src/ledger/reservation.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
-import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -14,6 +14,7 @@ import { type Gate, gate } from "../fakes/gate.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationRequest } from "../fakes/reservation.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import {
   heldNano,
@@ -150,23 +151,15 @@ describe("a hold that follows its stream", () => {
       const ledger = new Ledger(clock, { append, withdraw: () => false }, sums, holders);
       const key = keyOf({ balanceId: "bal_a" as BalanceId, dailyLimit: null, monthlyLimit: null });
       holders.put(key);
-      const request: ReservationRequest = {
-        receipt: "rcpt_a" as ReceiptId,
+      const most = { amount: 65_000 as NanoUsd, tokens: 65_000 };
+      const request = reservationRequest({
         at: clock.now(),
         key,
-        budgets: [],
-        allowances: [],
-        rpmLimit: null,
-        freeRpmLimit: null,
-        tpmLimit: null,
-        amount: 3_000 as NanoUsd,
-        worst: 3_000 as NanoUsd,
-        rateTokens: 0,
-        most: { amount: 65_000 as NanoUsd, tokens: 65_000 },
+        amount: 3_000,
+        most,
         promptTokens: 400,
         price,
-        about: { surface: "messages", model: "a/b", stream: true },
-      };
+      });
       const reservation = ledger.admit(
         await ledger.counters.of(key, [], [], request.at),
         request,

@@ -36,6 +36,7 @@ import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts"
 import type { BalanceId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
+import { balanceOf } from "../fakes/balance.ts";
 import { BlindHealth } from "../fakes/blind-health.ts";
 import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
 import { keyOf } from "../fakes/key.ts";
@@ -359,20 +360,7 @@ function catalogOf(
 
 const holderOf = (limits: Partial<Key> = {}): Holder => ({
   key: keyOf({ balanceId: BALANCE, ...limits }),
-  balance: {
-    id: BALANCE,
-    accountId: null,
-    suspended: null,
-    createdAt: 0 as EpochMs,
-    setUpKey: null,
-    priceList: null,
-    secretsSavedAt: null,
-    closed: false,
-    lowCredit: null,
-    reclaims: 0,
-    recovery: null,
-    undo: null,
-  },
+  balance: balanceOf({ id: BALANCE }),
   budgets: [],
 });
 

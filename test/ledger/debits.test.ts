@@ -9,14 +9,15 @@ import {
 } from "../../src/ledger/credit.ts";
 import { Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
-import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 
 const BALANCE = "bal_a" as BalanceId;
 const at = epochMs(0);
@@ -137,23 +138,14 @@ test("what the database committed without saying so is taken, and the repeat say
 });
 
 describe("of credit that requests hold", () => {
-  const END = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
-
   /** A request that holds so much of the balance of 100; null where there is no room. */
   async function request({ ledger, holders }: ReturnType<typeof open>, amount: number) {
     const key = keyOf({ balanceId: BALANCE });
     holders.put(key);
-    const held = amount as NanoUsd;
-    const request: ReservationRequest = {
-      ...{ receipt: `rcpt_${crypto.randomUUID()}` as ReceiptId, at, key, budgets: [], allowances: [] },
-      ...{ rpmLimit: null, freeRpmLimit: null, tpmLimit: null, rateTokens: 0, promptTokens: 0 },
-      ...{ amount: held, worst: held, most: { amount: 1_000 as NanoUsd, tokens: 0 } },
-      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
-      about: { surface: "messages", model: "a/b", stream: true },
-    };
+    const request = reservationRequest({ at, key, amount, most: { amount: 1_000 as NanoUsd, tokens: 0 } });
     const outcome = ledger.admit(await ledger.counters.of(key, [], [], at), request);
     if (!(outcome instanceof Reservation)) return null;
-    const end = (cost: number) => ledger.settle(outcome, { ...END, cost: cost as NanoUsd }, () => "{}");
+    const end = (cost: number) => ledger.settle(outcome, reservationEnd(cost), () => "{}");
     return { end, grow: (more: number) => ledger.extend(outcome, more as NanoUsd) };
   }
   const claimed = ({ entries }: ReturnType<typeof open>) =>

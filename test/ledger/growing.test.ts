@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
 import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 
 const KEY = keyOf({ id: "key_a" as KeyId, balanceId: "bal_a" as BalanceId, dailyLimit: 1_000 as NanoUsd });
@@ -19,11 +20,7 @@ test("a stream that outgrows its hold goes on with what a request at another nod
   expect(here.extend(stream, 50 as NanoUsd)).toBe(false);
   await fleet.pass(10_000);
   expect(here.extend(stream, 50 as NanoUsd)).toBe(false);
-  there.settle(
-    other,
-    { state: "settled", cost: 10 as NanoUsd, writeOff: false, rateTokens: 0, allowanceUsed: false },
-    () => "{}",
-  );
+  there.settle(other, reservationEnd(10), () => "{}");
   // It tries again with each piece of the answer, long before it needs more.
   let pieces = 1;
   while (!here.extend(stream, 50 as NanoUsd)) {
@@ -40,7 +37,6 @@ class Fleet {
       if (name !== asker) queueMicrotask(() => grants.recall(counter, inquiry));
   });
   private readonly holders = new KnownHolders();
-  private receipts = 0;
 
   node(name: string): Ledger {
     const grants: Grants = new Grants(name, 1, this.clock, (statement) => {
@@ -53,23 +49,8 @@ class Fleet {
   }
 
   async admit(ledger: Ledger, amount: number): Promise<Reservation> {
-    const request: ReservationRequest = {
-      receipt: `rcpt_${this.receipts++}` as ReceiptId,
-      at: this.clock.now(),
-      key: KEY,
-      budgets: [],
-      allowances: [],
-      rpmLimit: null,
-      freeRpmLimit: null,
-      tpmLimit: null,
-      amount: amount as NanoUsd,
-      rateTokens: 0,
-      worst: amount as NanoUsd,
-      most: { amount: 1_000 as NanoUsd, tokens: 0 },
-      promptTokens: 0,
-      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
-      about: { surface: "messages", model: "a/b", stream: true },
-    };
+    const most = { amount: 1_000 as NanoUsd, tokens: 0 };
+    const request = reservationRequest({ at: this.clock.now(), key: KEY, amount, most });
     this.holders.put(KEY);
     const keyCounters = await ledger.counters.of(KEY, [], [], request.at);
     const claim = new GrantClaim();

@@ -7,10 +7,11 @@ import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { Shortfall } from "../../src/ledger/shortfall.ts";
 import { type Clock, DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf as anyKey } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -60,7 +61,6 @@ const budgetOf = (name: string, cap: number, window: Budget["window"] = "day"): 
   window,
 });
 
-let receipts = 0;
 async function admit(
   { ledger, time, holders }: ReturnType<typeof open>,
   amount: number,
@@ -68,24 +68,19 @@ async function admit(
   more: Partial<ReservationRequest> = {},
   meanwhile: (holders: KnownHolders) => void = () => {},
 ): Promise<Reservation | Shortfall> {
-  const request: ReservationRequest = {
-    receipt: `rcpt_${receipts++}` as ReceiptId,
+  const { rpmLimit, tpmLimit } = key;
+  const request = reservationRequest({
     at: time.now,
     key,
-    budgets: [],
-    allowances: [],
-    rpmLimit: key.rpmLimit,
-    freeRpmLimit: null,
-    tpmLimit: key.tpmLimit,
-    amount: amount as NanoUsd,
+    rpmLimit,
+    tpmLimit,
+    amount,
     rateTokens: 10,
-    worst: amount as NanoUsd,
-    most: { amount: amount as NanoUsd, tokens: more.rateTokens ?? 10 },
     promptTokens: 5,
     price: FREE,
     about: { surface: "messages", model: "a/b", stream: false },
     ...more,
-  };
+  });
   const keyCounters = await ledger.counters.of(key, request.budgets, request.allowances, request.at);
   const claim = new GrantClaim();
   await ledger.replenish(keyCounters, request, claim);
@@ -102,14 +97,8 @@ const admitted = (result: Reservation | Shortfall): Reservation => {
 const shortOf = (result: Reservation | Shortfall): string =>
   result instanceof Reservation ? "nothing" : result.what;
 
-const ending = (cost: number, more: Partial<ReservationEnd> = {}): ReservationEnd => ({
-  state: "settled",
-  cost: cost as NanoUsd,
-  writeOff: false,
-  rateTokens: 10,
-  allowanceUsed: true,
-  ...more,
-});
+const ending = (cost: number, more: Partial<ReservationEnd> = {}) =>
+  reservationEnd(cost, { rateTokens: 10, allowanceUsed: true, ...more });
 
 describe("a thousand requests at once", () => {
   test.each<[string, Partial<Key>, Partial<ReservationRequest>, string]>([

@@ -16,11 +16,12 @@ import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { epochMs } from "../../src/units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 12);
 const AT = epochMs(NOON);
@@ -51,26 +52,17 @@ function ledgerOf({ credited = 1_000, shared = false, isUsable = true } = {}) {
     return { counter, number, granted, elsewhere: ZERO_USD, free: 0, short: false, ...others };
   };
   const ledger = new Ledger(clock, journal, sums, holders, shared ? grants : null);
-  let receipts = 0;
   const key: Key = keyOf({ id: ROTATION, rotationId: ROTATION, balanceId: BALANCE });
-  const requestOf = (amount: number, more: Partial<ReservationRequest> = {}): ReservationRequest => ({
-    receipt: `rcpt_${receipts++}` as ReceiptId,
-    at: clock.now(),
-    key,
-    budgets: [],
-    allowances: [],
-    rpmLimit: null,
-    freeRpmLimit: null,
-    tpmLimit: null,
-    amount: usd(amount),
-    rateTokens: 10,
-    worst: usd(amount),
-    most: { amount: usd(amount), tokens: 10 },
-    promptTokens: 5,
-    price: PRICE,
-    about: { surface: "messages", model: "a/b", stream: true },
-    ...more,
-  });
+  const requestOf = (amount: number, more: Partial<Omit<ReservationRequest, "amount">> = {}) =>
+    reservationRequest({
+      at: clock.now(),
+      key,
+      amount,
+      rateTokens: 10,
+      promptTokens: 5,
+      price: PRICE,
+      ...more,
+    });
   const admit = async (amount: number, more: Partial<ReservationRequest> = {}) => {
     const request = requestOf(amount, more);
     const counters = await ledger.counters.of(key, [], request.allowances, request.at, request.run);
@@ -83,11 +75,7 @@ function ledgerOf({ credited = 1_000, shared = false, isUsable = true } = {}) {
     return reservation;
   };
   const settle = (reservation: Reservation, cost: number) =>
-    ledger.settle(
-      reservation,
-      { state: "settled", cost: usd(cost), writeOff: false, rateTokens: 10, allowanceUsed: true },
-      () => "{}",
-    );
+    ledger.settle(reservation, reservationEnd(cost, { rateTokens: 10, allowanceUsed: true }), () => "{}");
   /** Answers everything that was stated, as if nobody else had anything. */
   const grantAll = () => {
     for (const statement of statements) grants.receive(answer(statement));

@@ -4,12 +4,13 @@ import { type CounterId, isValueCounter, valueCounter } from "../../src/ledger/c
 import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
-import type { BalanceId, BudgetId, ReceiptId } from "../../src/units/id.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
+import type { BalanceId, BudgetId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 12);
@@ -46,25 +47,9 @@ function ledgerOf(authority: MemoryAuthority | null, name = "n") {
       queueMicrotask(() => grants!.receive(authority.settle(statement))),
     );
   const ledger = new Ledger(clock, { append, withdraw: () => false }, sums, holders, grants);
-  let receipts = 0;
   const spend = async (user: string, amount = 10): Promise<boolean> => {
-    const request: ReservationRequest = {
-      receipt: `rcpt_${receipts++}` as ReceiptId,
-      at: clock.now(),
-      key: KEY,
-      budgets: BUDGETS,
-      allowances: [],
-      rpmLimit: null,
-      freeRpmLimit: null,
-      tpmLimit: null,
-      amount: usd(amount),
-      rateTokens: 1,
-      worst: usd(amount),
-      most: { amount: usd(amount), tokens: 1 },
-      promptTokens: 1,
-      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
-      about: { surface: "messages", model: "a/b", stream: true, tags: { user } },
-    };
+    const about = { surface: "messages", model: "a/b", stream: true, tags: { user } } as const;
+    const request = reservationRequest({ at: clock.now(), key: KEY, budgets: BUDGETS, amount, about });
     const claim = new GrantClaim();
     for (let round = 0; round < 2; round++) {
       const found = ledger.counters.of(KEY, BUDGETS, [], request.at, null, { user });
@@ -72,14 +57,7 @@ function ledgerOf(authority: MemoryAuthority | null, name = "n") {
       const reservation = ledger.admit(counters, request);
       if (reservation instanceof Reservation) {
         claim.release();
-        const end = {
-          state: "settled",
-          cost: usd(amount),
-          writeOff: false,
-          rateTokens: 1,
-          allowanceUsed: true,
-        } as const;
-        ledger.settle(reservation, end, () => "{}");
+        ledger.settle(reservation, reservationEnd(amount), () => "{}");
         return true;
       }
       const answer = ledger.replenish(counters, request, claim);

@@ -4,14 +4,15 @@ import { budgetCounter, type CounterId, keyCounter } from "../../src/ledger/coun
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
 import { addSpending } from "../../src/store/ledger/ends.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
-import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 
 const usd = (nano: number) => nano as NanoUsd;
 const BALANCE = "bal_test" as BalanceId;
@@ -30,7 +31,6 @@ let clock: ManualClock;
 let holders: KnownHolders;
 let records: LedgerRecord[];
 let ledger: Ledger;
-let receipts = 0;
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -44,34 +44,15 @@ beforeEach(() => {
 async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise<Reservation> {
   holders.put(key, budgets);
   const at = clock.now();
-  const request: ReservationRequest = {
-    receipt: `rcpt_${receipts++}` as ReceiptId,
-    at,
-    key,
-    budgets,
-    allowances: [],
-    rpmLimit: null,
-    freeRpmLimit: null,
-    tpmLimit: null,
-    amount: usd(100),
-    worst: usd(100),
-    rateTokens: 0,
-    most: { amount: usd(1_000), tokens: 0 },
-    promptTokens: 0,
-    price: { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
-    about: { surface: "messages", model: "a/b", stream: true },
-  };
+  const most = { amount: usd(1_000), tokens: 0 };
+  const request = reservationRequest({ at, key, budgets, amount: 100, most });
   const outcome = ledger.admit(await ledger.counters.of(key, budgets, [], at), request);
   expect(outcome).toBeInstanceOf(Reservation);
   return outcome as Reservation;
 }
 
 const settle = (reservation: Reservation, cost: number) =>
-  ledger.settle(
-    reservation,
-    { state: "settled", cost: usd(cost), writeOff: false, rateTokens: 0, allowanceUsed: false },
-    () => "{}",
-  );
+  ledger.settle(reservation, reservationEnd(cost), () => "{}");
 
 const use = (budget: Budget) => ledger.counters.use(budgetCounter(budget.id, budget.window, clock.now()));
 const used = async (budget: Budget) => {

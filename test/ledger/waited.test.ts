@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationRequest } from "../fakes/reservation.ts";
 
 const KEY = keyOf({ dailyLimit: 1_000 as NanoUsd, allowedModels: ["a/b"], budgets: ["team"] });
 const TEAM: Budget = {
@@ -28,23 +29,7 @@ beforeEach(() => {
   ledger = new Ledger(clock, journal, sums, holders);
 });
 
-const request = (): ReservationRequest => ({
-  receipt: "rcpt_1",
-  at: clock.now(),
-  key: KEY,
-  budgets: [TEAM],
-  allowances: [],
-  rpmLimit: null,
-  freeRpmLimit: null,
-  tpmLimit: null,
-  amount: 100 as NanoUsd,
-  worst: 100 as NanoUsd,
-  rateTokens: 0,
-  most: { amount: 100 as NanoUsd, tokens: 0 },
-  promptTokens: 0,
-  price: { input: 0, output: 1, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
-  about: { surface: "messages", model: "a/b", stream: true },
-});
+const request = () => reservationRequest({ at: clock.now(), key: KEY, budgets: [TEAM], amount: 100 });
 
 /** A request that was read with the key as `KEY` is, once that was changed. */
 async function admitAfter(key: Key, budgets: readonly Budget[]) {

@@ -9,6 +9,7 @@ import type { Clock, EpochMs } from "../../src/units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";
+import { balanceOf } from "../fakes/balance.ts";
 import { keyOf } from "../fakes/key.ts";
 import type { Random } from "./random.ts";
 import { check } from "./world.ts";
@@ -140,20 +141,8 @@ export class Holders {
   private makeHolder(secret: string): Holder {
     const { key } = this.known.get(secret)!;
     const { balanceId: id } = key;
-    const balance = {
-      id,
-      accountId: accountOf(id),
-      suspended: this.suspended.has(id) ? ("acceptable_use" as const) : null,
-      createdAt: 0 as EpochMs,
-      setUpKey: null,
-      priceList: null,
-      secretsSavedAt: null,
-      closed: false,
-      lowCredit: null,
-      reclaims: 0,
-      recovery: null,
-      undo: null,
-    };
+    const suspended = this.suspended.has(id) ? "acceptable_use" : null;
+    const balance = balanceOf({ id, accountId: accountOf(id), suspended });
     return { key, balance, budgets: this.budgetsOf(key) };
   }
 

@@ -17,6 +17,7 @@ import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd } from "../fakes/reservation.ts";
 import {
   DEFAULT_CEILING,
   FIRST_TOKEN_MS,
@@ -342,14 +343,9 @@ class Streams implements Player {
     const rates = ratesUsed(work);
     const cost = costOf(tokens, rates);
     const [held, room] = [reservation.held, auditor.roomFor(reservation)];
-    const ending = {
-      state: "settled",
-      cost,
-      within: (most: NanoUsd) => costOf(within(tokens, rates, most), rates),
-      writeOff: false,
-      rateTokens: 0,
-      allowanceUsed: false,
-    } as const;
+    const ending = reservationEnd(cost, {
+      within: (most) => costOf(within(tokens, rates, most), rates),
+    });
     const { charged, lost } = this.ledger.settle(reservation, ending, () => "{}");
     if (isComplete) counts.complete += 1;
     this.expected.note(reservation.request.key.rotationId, MODEL.id, tokens.output);

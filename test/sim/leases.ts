@@ -8,6 +8,7 @@ import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
+import { balanceOf } from "../fakes/balance.ts";
 import { keyOf } from "../fakes/key.ts";
 import type { VirtualClock } from "./clock.ts";
 import { emptyDatabase } from "./database.ts";
@@ -199,23 +200,7 @@ class Store {
   }
 
   withBudgets(id: BalanceId): BalanceWithBudgets {
-    return {
-      balance: {
-        id,
-        accountId: null,
-        suspended: null,
-        createdAt: START,
-        setUpKey: null,
-        priceList: null,
-        secretsSavedAt: null,
-        closed: false,
-        lowCredit: null,
-        reclaims: 0,
-        recovery: null,
-        undo: null,
-      },
-      budgets: [],
-    };
+    return { balance: balanceOf({ id }), budgets: [] };
   }
 
   private begin(): SqliteRegistry {

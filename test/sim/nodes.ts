@@ -10,12 +10,13 @@ import {
   valueCounter,
 } from "../../src/ledger/counter.ts";
 import { GrantClaim } from "../../src/ledger/grants.ts";
-import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
-import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { Asking, type RequestedAmounts, type UseOf } from "./asking.ts";
 import type { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
@@ -96,8 +97,6 @@ const BUDGET: Budget = {
   cap: 700_000 as NanoUsd,
   window: "day",
 };
-/** A nano-dollar for each token of an answer. */
-const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
 
 const RPM = 40;
 const WORST_CASE = 8_000 as NanoUsd;
@@ -413,23 +412,16 @@ class Fleet implements Player, Auditor {
   }
 
   private async admit(node: FleetNode, key: Key, amount: NanoUsd, tags?: Tags): Promise<boolean> {
-    const request: ReservationRequest = {
-      receipt: `rcpt_${this.receipts++}` as ReceiptId,
+    const request = reservationRequest({
+      receipt: `rcpt_${this.receipts++}`,
       at: this.now(node),
       key,
       budgets: key === TAG_KEY ? EACH : key.budgets.length > 0 ? TEAM : [],
       allowances: key === FREE_KEY ? [ALLOWANCE] : [],
       rpmLimit: key.rpmLimit,
-      freeRpmLimit: null,
-      tpmLimit: null,
       amount,
-      rateTokens: 0,
-      worst: amount,
-      most: { amount, tokens: 0 },
-      promptTokens: 0,
-      price: PRICE,
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5), tags },
-    };
+    });
     const amounts = asksFor(request);
     const isGone = () => node.dead || this.postgres.isClosed(node.name);
     this.asking.begin(amounts, { isGone }, this.useNow());
@@ -491,7 +483,7 @@ class Fleet implements Player, Auditor {
       if (node.dead) return;
       if (!durable) {
         this.free.ended(receipt, "unused");
-        node.ledger.settle(reservation, { ...WHOLE, state: "failed", cost: ZERO_USD }, () => "{}");
+        node.ledger.settle(reservation, reservationEnd(0, { state: "failed" }), () => "{}");
         return;
       }
       if (node instanceof DisklessNode) this.promises.begin(receipt);
@@ -503,9 +495,9 @@ class Fleet implements Player, Auditor {
     const reservation = node.open.splice(this.random.below(node.open.length), 1)[0];
     if (reservation === undefined) return;
     const { receipt, about, allowances } = reservation.request;
-    const cost = this.random.below(reservation.held + 1) as NanoUsd;
+    const cost = this.random.below(reservation.held + 1);
     const allowanceUsed = allowances.length > 0 && (reservation.delivered > 0 || this.giving.chance(0.5));
-    const settled = node.ledger.settle(reservation, { ...WHOLE, cost, allowanceUsed }, () => "{}");
+    const settled = node.ledger.settle(reservation, reservationEnd(cost, { allowanceUsed }), () => "{}");
     this.free.ended(receipt, allowanceUsed ? "used" : "unused");
     const durable = await node.durable(settled.sequence);
     if (durable && (!node.dead || node instanceof JournalNode)) this.free.kept(receipt);
@@ -777,10 +769,3 @@ const RATE = "the rate";
 /** A rate is counted in seconds, the first of which may be gone only in part. */
 const SLOT_MS = 1_000;
 const ONE_REQUEST = 1 as NanoUsd;
-
-const WHOLE: Omit<ReservationEnd, "cost"> = {
-  state: "settled",
-  writeOff: false,
-  rateTokens: 0,
-  allowanceUsed: false,
-};

@@ -18,6 +18,7 @@ import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { enterCredit } from "../store/enter-credit.ts";
 import type { VirtualClock } from "./clock.ts";
 import type { Random } from "./random.ts";
@@ -49,9 +50,6 @@ export interface OpenHold {
   end(cost: NanoUsd): number;
 }
 
-/** A nano-dollar for each token. */
-const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
-const END = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
 let receipts = 0;
 
 /** A journal in memory: what was flushed survives its process. */
@@ -111,12 +109,8 @@ async function admit(
   const at = 0 as ReservationRequest["at"];
   const key = keyOf({ balanceId: balance, id: `key_${balance}` as KeyId });
   holders.put(key);
-  const request: ReservationRequest = {
-    ...{ receipt: `rcpt_${++receipts}` as ReceiptId, at, key, budgets: [], allowances: [] },
-    ...{ rpmLimit: null, freeRpmLimit: null, tpmLimit: null, rateTokens: 0, promptTokens: 0 },
-    ...{ amount, worst: amount, most: { amount: MAX_NANO_USD, tokens: 0 }, price: PRICE },
-    about: { surface: "messages", model: "a/b", stream: true },
-  };
+  const most = { amount: MAX_NANO_USD, tokens: 0 };
+  const request = reservationRequest({ receipt: `rcpt_${++receipts}`, at, key, amount, most });
   const { key: current, budgets } = holders.current(key, at)!;
   const counters = await ledger.counters.of(current, budgets, [], at);
   const refreshed = { ...request, key: current, budgets };
@@ -136,7 +130,7 @@ async function admit(
       return reservation.held;
     },
     grow: (more) => ledger.extend(reservation, more),
-    end: (cost) => ledger.settle(reservation, { ...END, cost }, () => "{}").charged,
+    end: (cost) => ledger.settle(reservation, reservationEnd(cost), () => "{}").charged,
   });
 }
 

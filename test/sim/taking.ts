@@ -13,15 +13,16 @@ import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
-import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
+import { Reservation } from "../../src/ledger/reservation.ts";
 import { addSpending } from "../../src/store/ledger/ends.ts";
 import { type Clock, DAY_MS, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import { refused } from "../../src/units/errors/refusal.ts";
-import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { WINDOW_KINDS } from "../../src/units/window.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
+import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { authorityOf } from "./fleet-authority.ts";
 import type { FleetAuthority } from "./memory-authority.ts";
 import { TAKING_MUTANTS } from "./mutants/taking.ts";
@@ -53,7 +54,6 @@ export const TAKING = scenario({
 const NOON = epochMs(Date.UTC(2026, 10, 18, 12));
 const BALANCE = "bal_shared" as BalanceId;
 const CREDIT = 5_000_000 as NanoUsd;
-const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
 const usd = (nano: number) => nano as NanoUsd;
 
 /** They are only ever tightened. */
@@ -239,23 +239,10 @@ class Fleet implements Player, Auditor {
     if (!holder) return;
     const { key, budgets } = holder;
     const amount = usd(1 + this.random.below(6_000));
-    const receipt = `rcpt_${this.receipts++}` as ReceiptId;
-    const limits = { allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
+    const receipt = `rcpt_${this.receipts++}` as const;
     const most = { amount: usd(amount * 4), tokens: 0 };
-    const about = { surface: "messages", model: "a/b", stream: true } as const;
-    const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
     const run = this.random.chance(0.5) ? await this.join(node, at) : null;
-    const request: ReservationRequest = {
-      receipt,
-      at,
-      key,
-      budgets,
-      run,
-      ...limits,
-      amount,
-      worst: amount,
-      ...rest,
-    };
+    const request = reservationRequest({ receipt, at, key, budgets, run, amount, most });
     const keyCounters = await node.ledger.counters.of(key, budgets, [], at, run);
     // While it waits.
     if (this.random.chance(0.1)) await this.change();
@@ -321,11 +308,11 @@ class Fleet implements Player, Auditor {
   private settle(one: Open): void {
     const { node, reservation, pieces } = one;
     this.open = this.open.filter((other) => other !== one);
-    const cost = usd(this.random.below(reservation.held * 2 + 1));
+    const cost = this.random.below(reservation.held * 2 + 1);
     const before = reservation.held;
     const allowanceUsed = this.random.chance(0.5);
-    const ending = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed } as const;
-    const { charged, held } = node.ledger.settle(reservation, { ...ending, cost }, () => "{}");
+    const ending = reservationEnd(cost, { allowanceUsed });
+    const { charged, held } = node.ledger.settle(reservation, ending, () => "{}");
     const key = this.keys.find(({ id }) => id === reservation.request.key.id)!;
     if (held > before) {
       check(node.usable && key.state !== "revoked" && !this.suspended, `${key.id} has grown at its end`);

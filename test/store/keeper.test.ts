@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Balance, Budget, Key } from "../../src/customers/keys/key.ts";
+import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { EpochFenced } from "../../src/ledger/node-lease.ts";
 import { DataFolderError } from "../../src/store/data-folder.ts";
@@ -32,6 +32,7 @@ import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse, refused } from "../../src/units/errors/refusal.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { balanceOf } from "../fakes/balance.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
 import { keyOf } from "../fakes/key.ts";
@@ -94,20 +95,7 @@ const nodeParts = (path: string): NodeStoreParts => ({
   clock: systemClock,
 });
 
-const BALANCE: Balance = {
-  id: "bal_1" as BalanceId,
-  accountId: null,
-  suspended: null,
-  createdAt: systemClock.now(),
-  setUpKey: null,
-  priceList: null,
-  secretsSavedAt: null,
-  closed: false,
-  lowCredit: null,
-  reclaims: 0,
-  recovery: null,
-  undo: null,
-};
+const BALANCE = balanceOf({ id: "bal_1", createdAt: systemClock.now() });
 const key = (more: Partial<Key> = {}): Key =>
   keyOf({ id: "key_1" as KeyId, balanceId: BALANCE.id, createdAt: systemClock.now(), ...more });
 

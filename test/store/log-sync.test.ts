@@ -6,12 +6,12 @@ import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { LogSync } from "../../src/store/database/log-sync.ts";
 import { openDatabase } from "../../src/store/database/sqlite.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
-import type { EpochMs } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
 import { type BalanceId, newId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
+import { balanceOf } from "../fakes/balance.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { keyOf } from "../fakes/key.ts";
 
@@ -48,21 +48,7 @@ function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
   const id = newId("bal", systemRandom);
   let state = "waits";
   const key = keyOf({ id: newId("key", systemRandom), balanceId: id, hash: hashSecret(id) });
-  const balance = {
-    id,
-    accountId: null,
-    suspended: null,
-    createdAt: 1 as EpochMs,
-    setUpKey: key.id,
-    priceList: null,
-    secretsSavedAt: null,
-    closed: false,
-    lowCredit: null,
-    reclaims: 0,
-    recovery: null,
-    undo: null,
-  };
-  store.addBalance(balance, key).then(
+  store.addBalance(balanceOf({ id, setUpKey: key.id }), key).then(
     () => (state = "durable"),
     (error) => (state = error instanceof StoreUnreachable ? "unreachable" : String(error)),
   );

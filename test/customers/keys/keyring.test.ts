@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Balance, Budget, Key } from "../../../src/customers/keys/key.ts";
+import type { Budget, Key } from "../../../src/customers/keys/key.ts";
 import type { BalanceWithBudgets } from "../../../src/customers/keys/key-store.ts";
 import { Keyring } from "../../../src/customers/keys/keyring.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "../../../src/customers/keys/secret.ts";
@@ -9,23 +9,11 @@ import { systemRandom } from "../../../src/units/random.ts";
 import type { SecretHash } from "../../../src/units/secret-hash.ts";
 import { hashSecret } from "../../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../../src/units/usd.ts";
+import { balanceOf } from "../../fakes/balance.ts";
 import { gate } from "../../fakes/gate.ts";
 
 const NOW = 1_000_000 as EpochMs;
-const balance: Balance = {
-  id: "bal_1",
-  accountId: null,
-  suspended: null,
-  createdAt: NOW,
-  setUpKey: null,
-  priceList: null,
-  secretsSavedAt: null,
-  closed: false,
-  lowCredit: null,
-  reclaims: 0,
-  recovery: null,
-  undo: null,
-};
+const balance = balanceOf({ id: "bal_1", createdAt: NOW });
 
 function keyFor(secret: string, changes: Partial<Key> = {}): Key {
   return {

@@ -7,6 +7,7 @@ import { ZERO_USD } from "../../../src/units/usd.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 import { KnownHolders } from "../../fakes/holders.ts";
 import { keyOf } from "../../fakes/key.ts";
+import { reservationRequest } from "../../fakes/reservation.ts";
 
 /**
  * The real ledger; the day has just started, and nothing is settled, so that every request in flight counts.
@@ -37,23 +38,8 @@ class World {
     this.holders.put(key);
     const at = this.clock.now();
     const keyCounters = await this.ledger.counters.of(key, [], allowances, at);
-    const outcome = this.ledger.admit(keyCounters, {
-      receipt: `rcpt_${this.sequence}`,
-      at,
-      key,
-      budgets: [],
-      allowances,
-      rpmLimit: null,
-      freeRpmLimit: null,
-      tpmLimit: null,
-      amount: ZERO_USD,
-      rateTokens: 10,
-      worst: ZERO_USD,
-      most: { amount: ZERO_USD, tokens: 10 },
-      promptTokens: 5,
-      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as never,
-      about: { surface: "chat.completions", model: "a/b", stream: false },
-    });
+    const request = reservationRequest({ at, key, allowances, amount: 0, rateTokens: 10 });
+    const outcome = this.ledger.admit(keyCounters, request);
     return outcome instanceof Reservation;
   }
 
