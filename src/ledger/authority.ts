@@ -75,7 +75,7 @@ export interface Inquiry {
  * The rule: a smaller grant is always given, because the ledger lowered its own bound before it sent the statement. A larger
  * one is given as far as the limit has room. A lowered limit takes no grant back by force.
  */
-export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
+function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
   const { number, used, requested, answeredInquiry, counter, ledger, retires } = statement;
   if (number <= known.number) return known;
   if (used > known.granted) {
@@ -97,7 +97,7 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
  * what is left, so a ledger must not spend again what its requests release. Limits of keys and budgets need no such rule: a
  * ledger knows them by itself.
  */
-export const usable = ({ granted }: Standing, elsewhere: NanoUsd, credited: NanoUsd): NanoUsd =>
+const usable = ({ granted }: Standing, elsewhere: NanoUsd, credited: NanoUsd): NanoUsd =>
   Math.max(0, Math.min(granted, credited - elsewhere)) as NanoUsd;
 
 /** A ledger that missed an inquiry still gets it for this long; no request waits longer for answers. */
@@ -106,7 +106,7 @@ export const LATE_MS = 15_000;
 export const MAX_LATE = 1_000;
 
 /** Whether a ledger may use less than it needs: a lowered limit may be below its grant. */
-export const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>
+const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>
   Math.min(granted, limit - elsewhere) < needed;
 
 /** One epoch's grant of one counter; of a balance, it may use less: see `usable`. */
@@ -154,5 +154,5 @@ export function decide(book: SharedCounter, statement: Statement): Grant {
 }
 
 /** Whether the counter is retired after this statement. */
-export const isRetired = ({ retires, number }: Statement, standing: Standing, shipped: number): boolean =>
+const isRetired = ({ retires, number }: Statement, standing: Standing, shipped: number): boolean =>
   retires === true && standing.number === number && standing.granted === shipped;

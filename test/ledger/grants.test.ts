@@ -5,7 +5,7 @@ import type { Grantable } from "../../src/ledger/grant-negotiation.ts";
 import { type GrantAnswer, GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { FleetAuthority } from "../sim/fleet-authority.ts";
 
 const LIMIT = 1_000 as NanoUsd;
 const AMOUNT = 100 as NanoUsd;
@@ -303,14 +303,14 @@ class World {
   private readonly silent = new Set<string>();
 
   constructor(names: readonly string[]) {
-    const authority = new MemoryAuthority((counter, asker, inquiry) => {
+    const authority = new FleetAuthority((counter, asker, inquiry) => {
       for (const [name, { grants }] of this.ledgers) {
         if (name !== asker && !this.silent.has(name)) queueMicrotask(() => grants.recall(counter, inquiry));
       }
     });
     for (const name of names) {
       const grants: Grants = new Grants(name, 1, this.clock, (statement) => {
-        queueMicrotask(() => grants.receive(authority.settle(statement)));
+        queueMicrotask(() => grants.receive(authority.settle(statement)!));
       });
       this.ledgers.set(name, { grants, counter: new Counted() });
     }
@@ -394,11 +394,11 @@ class Counted implements Grantable {
 }
 
 test("what is given back and does not arrive is stated again, however long nobody has run short", async () => {
-  const authority = new MemoryAuthority();
+  const authority = new FleetAuthority();
   authority.credit("balance:bal_1" as CounterId, LIMIT);
   let isLost = false;
   const { grants, counter, pass } = fixture((statement, to) => {
-    if (!isLost) setImmediate(() => to.receive(authority.settle(statement)));
+    if (!isLost) setImmediate(() => to.receive(authority.settle(statement)!));
   });
   const answer = grants.requestOne(counter, AMOUNT, LIMIT);
   await pass(50);
@@ -415,10 +415,10 @@ test("what is given back and does not arrive is stated again, however long nobod
 });
 
 test("credit that was taken back while requests hold it is given back as they end, without being asked for", async () => {
-  const authority = new MemoryAuthority();
+  const authority = new FleetAuthority();
   authority.credit("balance:bal_1" as CounterId, LIMIT);
   const { grants, counter, pass } = fixture((statement, to) => {
-    setImmediate(() => to.receive(authority.settle(statement)));
+    setImmediate(() => to.receive(authority.settle(statement)!));
   });
   const answer = grants.requestOne(counter, LIMIT, LIMIT);
   await pass(50);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { balanceCounter } from "../../src/ledger/counter.ts";
 import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation } from "../../src/ledger/reservation.ts";
@@ -8,7 +9,7 @@ import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { FleetAuthority } from "../sim/fleet-authority.ts";
 
 const KEY = keyOf({ id: "key_a" as KeyId, balanceId: "bal_a" as BalanceId, dailyLimit: 1_000 as NanoUsd });
 
@@ -32,15 +33,19 @@ test("a stream that outgrows its hold goes on with what a request at another nod
 class Fleet {
   private readonly clock = new ManualClock();
   private readonly nodes = new Map<string, Grants>();
-  private readonly authority = new MemoryAuthority((counter, asker, inquiry) => {
+  private readonly authority = new FleetAuthority((counter, asker, inquiry) => {
     for (const [name, grants] of this.nodes)
       if (name !== asker) queueMicrotask(() => grants.recall(counter, inquiry));
   });
   private readonly holders = new KnownHolders();
 
+  constructor() {
+    this.authority.credit(balanceCounter(KEY.balanceId), 1_000_000 as NanoUsd);
+  }
+
   node(name: string): Ledger {
     const grants: Grants = new Grants(name, 1, this.clock, (statement) => {
-      queueMicrotask(() => grants.receive(this.authority.settle(statement)));
+      queueMicrotask(() => grants.receive(this.authority.settle(statement)!));
     });
     this.nodes.set(name, grants);
     const journal = { append: () => 0, withdraw: () => false };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
-import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
+import { balanceCounter, budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
 import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
@@ -12,7 +12,7 @@ import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf as anyKey } from "../fakes/key.ts";
 import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { FleetAuthority } from "../sim/fleet-authority.ts";
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
@@ -36,12 +36,13 @@ function open(
 
 /** One that shares its limits with others, and is granted what it asks for. */
 function openShared() {
-  const authority = new MemoryAuthority();
+  const authority = new FleetAuthority();
+  authority.credit(balanceCounter("bal_a" as BalanceId), 1_000 as NanoUsd);
   let shared: Grants | null = null;
   const books = open(1_000, {
     grants(clock) {
       const grants: Grants = new Grants("n", 1, clock, (statement) => {
-        queueMicrotask(() => grants.receive(authority.settle(statement)));
+        queueMicrotask(() => grants.receive(authority.settle(statement)!));
       });
       shared = grants;
       return grants;

@@ -3,14 +3,14 @@ import { Counter, type CounterId } from "../../src/ledger/counter.ts";
 import { Grants } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { FleetAuthority } from "../sim/fleet-authority.ts";
 
 const LIMIT = 1_000 as NanoUsd;
 const LOWERED = 400 as NanoUsd;
 const usd = (nano: number) => nano as NanoUsd;
 
 let clock: ManualClock;
-let authority: MemoryAuthority;
+let authority: FleetAuthority;
 let nodes: Node[];
 
 /** A ledger that shares one budget with others. */
@@ -21,7 +21,7 @@ class Node {
   constructor(name: string) {
     this.counter.granted = usd(0);
     this.grants = new Grants(name, 1, clock, (statement) => {
-      setImmediate(() => this.grants.receive(authority.settle(statement)));
+      setImmediate(() => this.grants.receive(authority.settle(statement)!));
     });
   }
 
@@ -42,7 +42,7 @@ const used = () => nodes.reduce((sum, { counter }) => sum + counter.used(), 0);
 
 beforeEach(async () => {
   clock = new ManualClock();
-  authority = new MemoryAuthority((counter, asker, inquiry) => {
+  authority = new FleetAuthority((counter, asker, inquiry) => {
     for (const [at, node] of nodes.entries())
       if (asker !== `n${at}`) setImmediate(() => node.grants.recall(counter, inquiry));
   });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Budget } from "../../src/customers/keys/key.ts";
-import { type CounterId, isValueCounter, valueCounter } from "../../src/ledger/counter.ts";
+import { balanceCounter, type CounterId, isValueCounter, valueCounter } from "../../src/ledger/counter.ts";
 import { GrantClaim, Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
@@ -11,7 +11,7 @@ import { ManualClock } from "../fakes/clock.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { FleetAuthority } from "../sim/fleet-authority.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 12);
 const usd = (amount: number) => amount as NanoUsd;
@@ -29,7 +29,7 @@ const KEY = keyOf({ balanceId: BALANCE, budgets: ["each"] });
 const BUDGETS = [EACH];
 
 /** A ledger with books that know every end at once; alone, or with others through an Authority. */
-function ledgerOf(authority: MemoryAuthority | null, name = "n") {
+function ledgerOf(authority: FleetAuthority | null, name = "n") {
   const clock = new ManualClock(NOON);
   const booked = new Map<CounterId, number>();
   let records = 0;
@@ -44,7 +44,7 @@ function ledgerOf(authority: MemoryAuthority | null, name = "n") {
   const grants: Grants | null =
     authority &&
     new Grants(name, 1, clock, (statement) =>
-      queueMicrotask(() => grants!.receive(authority.settle(statement))),
+      queueMicrotask(() => grants!.receive(authority.settle(statement)!)),
     );
   const ledger = new Ledger(clock, { append, withdraw: () => false }, sums, holders, grants);
   const spend = async (user: string, amount = 10): Promise<boolean> => {
@@ -96,7 +96,8 @@ test("of 250,000 values, 100,000 and those of a second stay in memory, and each 
 }, 120_000);
 
 test("a node forgets values that were quiet for a minute, and what it spent of them counts at all nodes", async () => {
-  const authority = new MemoryAuthority();
+  const authority = new FleetAuthority();
+  authority.credit(balanceCounter(BALANCE), usd(1_000_000));
   const [one, other] = [ledgerOf(authority, "one"), ledgerOf(authority, "other")];
   const users = Array.from({ length: 3_000 }, (_, n) => `u${n}`);
   for (const user of users) expect(await one.spend(user, 6)).toBe(true);

@@ -8,7 +8,7 @@ import { type NodeAuthority, postgresAuthority } from "../../src/store/ledger/gr
 import { PostgresRegistry } from "../../src/store/nodes/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
+import { FleetAuthority } from "../sim/fleet-authority.ts";
 import { Random } from "../sim/random.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -73,9 +73,9 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     expect(await reserved()).toBe(1_000);
   });
 
-  test("says the same as the Authority in memory, whatever is stated in whatever order", async () => {
+  test("says the same as the Authority of a keeper, whatever is stated in whatever order", async () => {
     const authority = await fresh();
-    const memory = new MemoryAuthority();
+    const keeper = new FleetAuthority();
     const random = new Random(7);
     for (const name of ["n0", "n1", "n2"]) await join(name);
     const used = new Map<string, number>();
@@ -92,7 +92,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
         inquiry: random.below(number),
       });
       const grant = await authority.settle(stated);
-      expect(grant).toEqual(memory.settle(stated));
+      expect(grant).toEqual(keeper.settle(stated)!);
       used.set(name, random.below(grant.granted + 1));
     }
   });

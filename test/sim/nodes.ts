@@ -20,10 +20,9 @@ import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
 import { Asking, type RequestedAmounts, type UseOf } from "./asking.ts";
 import type { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
-import { authorityOf } from "./fleet-authority.ts";
+import { FleetAuthority } from "./fleet-authority.ts";
 import { DisklessNode, type FleetNode, JournalNode, type NodeParts } from "./fleet-node.ts";
 import { FreeRequests } from "./free-requests.ts";
-import type { FleetAuthority } from "./memory-authority.ts";
 import { NODE_MUTANTS } from "./mutants/nodes.ts";
 import type { Random } from "./random.ts";
 import { scenario } from "./scenario.ts";
@@ -58,7 +57,7 @@ const COUNTS = [
 ] as const;
 
 /**
- * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with
+ * Three to five ledgers share the Authority of a keeper, which dies now and then, over a network that loses, delays, doubles and reorders, with
  * partitions, pauses and crashes. Some keep a journal that outlives them, and come back; others keep nothing,
  * commit to a PostgreSQL beyond that network, and are closed by somebody else, sooner or later, dead or not.
  * The auditor adds up what every life of every ledger has really spent and holds, and after every step none
@@ -75,8 +74,8 @@ const COUNTS = [
  * without a journal is in the books.
  */
 export const NODES = scenario({
-  // With `--sqlite`, the Authority is that of a keeper; with `--regions`, half of the ledgers are in another region.
-  options: { steps: 400, sqlite: false, regions: false },
+  // With `--regions`, half of the ledgers are in another region.
+  options: { steps: 400, regions: false },
   seeds: 1_000,
   mutants: { rules: NODE_MUTANTS },
   counts: COUNTS,
@@ -184,9 +183,9 @@ class Fleet implements Player, Auditor {
 
   constructor(
     private readonly world: World<(typeof COUNTS)[number]>,
-    { sqlite, regions }: { readonly sqlite: boolean; readonly regions: boolean },
+    { regions }: { readonly regions: boolean },
   ) {
-    this.authority = authorityOf(world, sqlite, (...about) => this.recall(...about));
+    this.authority = new FleetAuthority((...about) => this.recall(...about), world.apart(0));
     this.random = world.random;
     this.time = world.time;
     this.counts = world.counts;
@@ -273,7 +272,7 @@ class Fleet implements Player, Auditor {
   }
 
   close(): void {
-    this.authority.stop?.();
+    this.authority.stop();
   }
 
   /** The network heals, everybody is there again, and one key without caps spends what is left. */
@@ -586,7 +585,7 @@ class Fleet implements Player, Auditor {
     for (const receipt of this.postgres.started(node.name)) this.free.started(receipt);
     const spent = this.postgres.close(node.name);
     for (const [counter, amount] of spent) {
-      const granted = this.authority.grantedTo(counter, node.name, node.epoch);
+      const granted = this.authority.grantedTo(counter, node.name);
       check(
         amount <= granted,
         `${node.name} was closed with ${amount} of ${counter}, and granted ${granted}`,

@@ -102,17 +102,6 @@ test.each([
     }),
 );
 
-test("a keeper's Authority on SQLite keeps the same promises, however often it dies", () =>
-  happens(
-    4,
-    async (seed) => {
-      const { admitted } = await simulate(NODES, seed, { sqlite: true });
-      const { changes } = await simulate(TAKING, seed, { steps: 400, nodes: 5, sqlite: true });
-      return { admitted, changes };
-    },
-    { admitted: 20, changes: 20 },
-  ));
-
 test("an owner, a thief and the operator with every credential: once a claim is taken back, nothing of it works, and the owner has all", () => {
   const { lost, ...rest } = Object.fromEntries(CLAIMS.counts.map((what) => [what, 1 / 40]));
   return happens(60, (seed) => simulate(CLAIMS, seed), rest);

@@ -23,8 +23,7 @@ import { WINDOW_KINDS } from "../../src/units/window.ts";
 import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { reservationEnd, reservationRequest } from "../fakes/reservation.ts";
-import { authorityOf } from "./fleet-authority.ts";
-import type { FleetAuthority } from "./memory-authority.ts";
+import { FleetAuthority } from "./fleet-authority.ts";
 import { TAKING_MUTANTS } from "./mutants/taking.ts";
 import type { Random } from "./random.ts";
 import { scenario } from "./scenario.ts";
@@ -33,7 +32,7 @@ import { type Auditor, check, type Player, settled, type World } from "./world.t
 const COUNTS = ["admitted", "grown", "refused", "shrunk", "settled", "changes"] as const;
 
 /**
- * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
+ * Holds grow, shrink and end at one ledger, or at several that share the Authority of a keeper, which dies now and then, while owners lower and raise
  * limits, move keys to other budgets, change their windows, revoke keys, keys tighten runs, owners set theirs again, and the operator
  * suspends. A change is
  * answered once every node has noticed it, but for those whose lease has run out, which notice it before they go
@@ -41,8 +40,7 @@ const COUNTS = ["admitted", "grown", "refused", "shrunk", "settled", "changes"] 
  * nothing has grown beyond a limit of that moment.
  */
 export const TAKING = scenario({
-  // With `--sqlite`, several nodes have the Authority of a keeper.
-  options: { nodes: 1, steps: 1_000, sqlite: false },
+  options: { nodes: 1, steps: 1_000 },
   seeds: 100,
   mutants: { rules: TAKING_MUTANTS, options: ["--steps", "400"] },
   counts: COUNTS,
@@ -98,17 +96,17 @@ class Fleet implements Player, Auditor {
 
   constructor(
     private readonly world: World<(typeof COUNTS)[number]>,
-    { nodes, sqlite }: { readonly nodes: number; readonly sqlite: boolean },
+    { nodes }: { readonly nodes: number },
   ) {
     this.random = world.random;
     this.counts = world.counts;
     // In the middle of a week.
     world.time.begin(NOON);
     this.clock = world.time.life().clock;
-    this.authority = authorityOf(world, sqlite, (counter, asker, inquiry) => {
+    this.authority = new FleetAuthority((counter, asker, inquiry) => {
       for (const [n, { grants }] of this.nodes.entries())
         if (`n${n}` !== asker) this.messages.push(() => grants?.recall(counter, inquiry));
-    });
+    }, world.apart(0));
     const cap = () => usd(20_000 + this.random.below(200_000));
     this.budgets = ["a", "b", "c"].map((name) => ({
       id: `bud_${name}` as BudgetId,
@@ -137,7 +135,7 @@ class Fleet implements Player, Auditor {
   }
 
   close(): void {
-    this.authority.stop?.();
+    this.authority.stop();
   }
 
   async act(): Promise<void> {

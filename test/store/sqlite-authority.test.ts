@@ -13,8 +13,6 @@ import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { MemoryAuthority } from "../sim/memory-authority.ts";
-import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";
 import { enterCredit } from "./enter-credit.ts";
 
@@ -84,34 +82,6 @@ const charged = (amount: number, name: number) => ({
   sequence: name,
   file: 1,
   bytes: name,
-});
-
-test("says the same as the Authority in memory, whatever is stated in whatever order", () => {
-  const { join, settle } = keeper();
-  const memory = new MemoryAuthority();
-  const random = new Random(7);
-  const names = ["n0", "n1", "n2"];
-  for (const name of names) join(name);
-  const used = new Map<string, number>();
-  let latest = 0;
-  for (let number = 1; number <= 1_000; number++) {
-    const name = random.pick(names);
-    const at = used.get(name) ?? 0;
-    const stated = statement(name, {
-      number: random.chance(0.9) ? number : Math.max(1, number - 4),
-      used: at,
-      needed: at + random.below(200),
-      requested: at + random.below(400),
-      limit: 600 + random.below(400),
-      answeredInquiry: random.below(latest + 1),
-      inquiry: latest + random.below(3),
-    });
-    const grant = settle(name, stated);
-    expect(grant).toEqual(memory.settle(stated));
-    latest = grant.inquiry;
-    used.set(name, random.below(grant.granted + 1));
-  }
-  expect(latest).toBeGreaterThan(100);
 });
 
 test("a counter that a node retires is spent by others, once all is shipped that the node has spent of it", async () => {
