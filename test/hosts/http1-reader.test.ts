@@ -88,6 +88,11 @@ const WELL_FORMED: Record<string, { text: string; body: string; status?: number;
     body: "x",
     reusable: true,
   },
+  "as many interim responses as are allowed": {
+    text: `${"HTTP/1.1 100 Continue\r\n\r\n".repeat(16)}${OK}content-length: 1\r\n\r\nx`,
+    body: "x",
+    reusable: true,
+  },
   "bytes after the end: the answer stands, the socket does not": {
     text: `${OK}content-length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n`,
     body: "x",
@@ -120,7 +125,7 @@ const REFUSED: Record<string, { text: string; end: "malformed" | "reset" | "trun
   "too many fields": { text: `${OK}${fields(257)}\r\n`, end: "malformed" },
   "a head that is too large": { text: `${OK}a: ${"b".repeat(HEAD_BYTES_MAX)}\r\n\r\n`, end: "malformed" },
   "a protocol switch": { text: "HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n", end: "malformed" },
-  "interim responses without end": { text: "HTTP/1.1 100 Continue\r\n\r\n".repeat(20), end: "malformed" },
+  "interim responses without end": { text: "HTTP/1.1 100 Continue\r\n\r\n".repeat(17), end: "malformed" },
   "two lengths that agree": {
     text: `${OK}content-length: 1\r\ncontent-length: 1\r\n\r\nx`,
     end: "malformed",

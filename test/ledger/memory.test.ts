@@ -32,20 +32,14 @@ const receiptOf = ({ request: { receipt } }: Reservation) => receipt;
 const usd = (amount: number) => amount as NanoUsd;
 
 /** What a ledger keeps in memory, what it writes, and what it states to the others that share its limits. */
-function ledgerOf({ credited = 1_000, shared = false, isUsable = true } = {}) {
+function ledgerOf({ credited = 1_000, shared = false, isUsable = (): boolean => true } = {}) {
   const clock = new ManualClock(NOON);
   const records: LedgerRecord[] = [];
   const statements: Statement[] = [];
   const journal = { append: (record: LedgerRecord) => records.push(record), withdraw: () => false };
   const sums = { spent: () => ZERO_USD, credited: () => usd(credited) };
   const holders = new KnownHolders();
-  const grants: Grants = new Grants(
-    "n",
-    1,
-    clock,
-    (statement) => statements.push(statement),
-    () => isUsable,
-  );
+  const grants: Grants = new Grants("n", 1, clock, (statement) => statements.push(statement), isUsable);
   const answer = ({ counter, number, limit }: Statement): Grant => {
     const granted = limit;
     const others = { spare: ZERO_USD, open: ZERO_USD, inquiry: 0, answered: 0 };
@@ -243,8 +237,25 @@ describe("limits that ledgers share", () => {
   });
 
   test("while grants must not be used, a request is refused because of the books, not of its key", async () => {
-    const { admit } = ledgerOf({ shared: true, isUsable: false });
+    const { admit } = ledgerOf({ shared: true, isUsable: () => false });
     expect(await admit(10)).toEqual({ what: "books" });
+  });
+
+  test("a stream grows while its node has a lease, and not without one, whatever was granted", async () => {
+    let hasLease = true;
+    const { ledger, key, requestOf, reserve, grantAll } = ledgerOf({
+      shared: true,
+      isUsable: () => hasLease,
+    });
+    const counters = await ledger.counters.of(key, [], [], AT);
+    void ledger.replenish(counters, requestOf(10), new GrantClaim());
+    grantAll();
+    const stream = await reserve(10);
+    expect(ledger.extend(stream, usd(10))).toBe(true);
+    hasLease = false;
+    expect(ledger.extend(stream, usd(10))).toBe(false);
+    hasLease = true;
+    expect(ledger.extend(stream, usd(10))).toBe(true);
   });
 
   test("a rate that ran beyond its share counts as all of the share", () => {

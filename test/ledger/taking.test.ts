@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, spyOn, test } from "bun:test";
 import type { Budget, Key } from "../../src/customers/keys/key.ts";
 import { budgetCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
@@ -105,6 +105,15 @@ describe("a stream grows by the limits of this moment, not by those of its admis
     );
   });
 
+  test("its key is read again as soon as it may have changed, before the stream has to grow", async () => {
+    await stream();
+    const read = spyOn(holders, "current");
+    ledger.recheck(({ id }) => id !== KEY.id);
+    expect(read).not.toHaveBeenCalled();
+    ledger.recheck(({ id }) => id === KEY.id);
+    expect(read).toHaveBeenCalledTimes(1);
+  });
+
   test("a limit that is raised again lets it grow again", async () => {
     const reservation = await stream();
     holders.put({ ...KEY, ...lower }, [A]);
@@ -146,6 +155,13 @@ describe("a stream whose key is moved to another budget", () => {
     expect(ledger.extend(reservation, usd(50))).toBe(false);
     await Bun.sleep(0);
     expect(ledger.extend(reservation, usd(50))).toBe(true);
+  });
+
+  test("grows not at all on one that caps each user, because it names no user", async () => {
+    const reservation = await moved({ ...B, perTag: "user" });
+    expect(ledger.extend(reservation, usd(50))).toBe(false);
+    await Bun.sleep(0);
+    expect([ledger.extend(reservation, usd(50)), await used(A)]).toEqual([false, 100]);
   });
 
   test("grows no further than the other one has room, and needs none in the first", async () => {

@@ -106,6 +106,18 @@ test("a body larger than the part of those who could not pay has that part to it
   expect(budget.taken).toBe(1);
 });
 
+test("room is scarce where more than half is taken, or somebody waits", async () => {
+  const { budget, take } = budgetOf(100);
+  await take(50);
+  expect([budget.scarce, budget.scarceUnpaid]).toEqual([false, false]);
+  const small = (await take(1))!;
+  expect(budget.scarce).toBe(true);
+  small();
+  expect(budget.scarce).toBe(false);
+  take(60);
+  expect([budget.scarce, budget.scarceUnpaid]).toEqual([true, true]);
+});
+
 test("bodies that are paid for leave the part of those who could not pay as it is", async () => {
   const { budget, take } = budgetOf(100);
   const large = (await take(60, "net", false))!;

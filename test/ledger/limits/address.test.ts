@@ -110,3 +110,11 @@ test("what strangers may do so often an hour: each has a throttle of its own, wh
   clock.advance(1);
   expect(mails.take("net", 1)).toBeNull();
 });
+
+test("what comes to nothing is given back, and no more than was taken", () => {
+  const throttle = new AddressThrottle(new ManualClock());
+  expect([throttle.take("net", 1), throttle.take("net", 1)]).toEqual([null, 3_600]);
+  for (let times = 0; times < 3; times++) throttle.giveBack("net");
+  throttle.giveBack("another net");
+  expect([throttle.take("net", 1), throttle.take("net", 1)]).toEqual([null, 3_600]);
+});
