@@ -10,8 +10,7 @@ import { Health } from "../../src/routing/health.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
-import type { Clock } from "../../src/units/clock.ts";
-import { epochMs, MINUTE_MS } from "../../src/units/clock.ts";
+import { type Clock, MINUTE_MS } from "../../src/units/clock.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
@@ -19,8 +18,8 @@ import { BlindHealth } from "../fakes/blind-health.ts";
 import { rethrow } from "../fakes/rethrow.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { catalogOf, model, queryFor, route } from "../routing/world.ts";
-import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
+import { settled, World } from "./world.ts";
 
 /**
  * Half of a model's hosts go up and down, each in its own way of failing, while requests come at random.
@@ -29,16 +28,15 @@ import { Random } from "./random.ts";
  * same without any knowledge of health.
  */
 export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapping> {
-  const random = new Random(seed);
-  const time = new VirtualClock(epochMs(Date.UTC(2026, 0, 1)));
-  const { clock } = time.life();
+  const world = new World(seed, [], settled);
+  const { random } = world;
+  const { clock } = world.time.life();
   const hosts = HOSTS.map(
     ({ id, failing }, at) =>
       new FlappingHost(id, failing, random, new Random(seed * HOSTS.length + at), clock),
   );
   const health = blind ? new BlindHealth(clock) : new Health(clock);
   const minutesSeen = Array.from({ length: minutes }, () => newMinute());
-  const balances = Array.from({ length: CUSTOMERS }, (_, at) => `bal_${at}` as BalanceId);
   const asks: Promise<void>[] = [];
   const deps = depsOn(
     new ScriptedHosts(clock, (id) => hosts.find((host) => host.id === id)!.deed()),
@@ -49,7 +47,7 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
   const send = async (): Promise<void> => {
     const startedMs = clock.elapsedMs();
     const plan = makePlan({ ...queryFor(MODEL.id), catalog: CATALOG, routeState: health }, () => "") as Plan;
-    const by = balances[asks.length % balances.length]!;
+    const by = `bal_${asks.length % CUSTOMERS}` as BalanceId;
     const outcome = await tryHosts(REQUEST, plan, { ...CALL, balanceId: by }, deps);
     note(minutesSeen[Math.floor(startedMs / MINUTE_MS)]!, outcome, clock.elapsedMs() - startedMs);
     if (outcome.kind !== "opened") return;
@@ -59,15 +57,20 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
     });
   };
 
-  const endMs = minutes * MINUTE_MS;
   const arrive = (): void => {
-    if (clock.elapsedMs() >= endMs) return;
+    if (clock.elapsedMs() >= minutes * MINUTE_MS) return;
     asks.push(send());
     clock.after(random.exponential(1_000 / REQUESTS_A_SECOND), arrive);
   };
-  arrive();
-  while (time.step(endMs + AFTER_MS)) await new Promise((resolve) => setImmediate(resolve));
-  await Promise.all(asks);
+  world.joins({
+    begin: arrive,
+    act: () => world.pass(MINUTE_MS),
+    end: async () => {
+      await world.pass(AFTER_MS);
+      await Promise.all(asks);
+    },
+  });
+  await world.run(minutes);
   return {
     minutes: minutesSeen,
     downs: hosts.map(({ id, downs }) => ({ id, downs })),
