@@ -86,6 +86,9 @@ describe("hosts in the order of what was measured", () => {
     const world = new World(CALM, "listed", 20, "x/quick");
     world.run(60_000, 10);
     expect(world.run(60_000, 10).b! / 600).toBeGreaterThan(0.95);
+    // What each process has measured is no place for a conversation that any of them may serve.
+    expect(world.plan().home).toBeNull();
+    expect(new World(CALM, "listed").plan().home?.host.id).toBe("a");
   });
 
   test("hosts that change places are found out within two minutes, and looked at all the time", () => {

@@ -122,7 +122,10 @@ describe("provider orders and filters the hosts", () => {
   });
 
   test("require_parameters leaves hosts that obey every parameter; what all hosts take is not asked for", () => {
-    const members = ["model", "messages", "max_tokens", "stream", "temperature"];
+    const read = ["model", "messages", "input", "instructions", "system", "stream", "stream_options"];
+    const ceilings = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    const routing = ["models", "provider", "route", "fallbacks"];
+    const members = [...read, ...ceilings, ...routing, "temperature"];
     expect(hosts({ require_parameters: true }, { members })).toBe("costly cheap middle");
     expect(hosts({ require_parameters: true }, { members: [...members, "tools"] })).toBe("costly middle");
   });
@@ -471,6 +474,10 @@ describe("the Open Tier", () => {
       expect(refusal(queryFor("a/one:free"), routeState).code).toBe("no_free_route");
       expect(refusal(queryFor("gateway/auto:free"), routeState).code).toBe("no_free_route");
     }
+  });
+  test("a key that may call other models alone is refused by its list, also where the route is free", () => {
+    const { code, message } = refusal(queryFor("a/one:free", { allowedModels: ["a/two"] }));
+    expect([code, message]).toEqual(["invalid_request", expect.stringContaining("It may call: a/two.")]);
   });
   test("a model without a free route is distinguished from one whose route is not verified", () => {
     const none = refusal(queryFor("a/two:free"));

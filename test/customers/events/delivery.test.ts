@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
 import {
   type DeliveryFailure,
   EventDelivery,
@@ -196,6 +196,17 @@ test("nothing of charges is recorded while no endpoint wants it, nor for one tha
   await world.record(3);
   expect(await world.store.claim(world.clock.now(), world.clock.now(), 1)).toBeNull();
   expect(await world.store.forget(epochMs(world.clock.now() + HOUR_MS))).toBe(0);
+});
+
+test("old events are looked for when the gateway starts, and then once an hour", async () => {
+  const world = new World();
+  const forget = spyOn(world.store, "forget");
+  world.start();
+  await world.pass(60_000);
+  expect(forget).toHaveBeenCalledTimes(1);
+  world.clock.advance(HOUR_MS);
+  await world.pass(60_000);
+  expect(forget).toHaveBeenCalledTimes(2);
 });
 
 test("an event that is noticed again is recorded once, also after it was delivered", async () => {
