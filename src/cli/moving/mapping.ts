@@ -53,7 +53,7 @@ export class Mapping {
     const whole = text.slice(0, text.lastIndexOf("\n") + 1);
     const lines = whole.split("\n").filter((line) => line !== "");
     const { import: source } = fieldsOf(jsonOf(lines[0]));
-    const isStarted = lines.length === 0 && JSON.stringify({ import: this.source }).startsWith(text);
+    const isStarted = JSON.stringify({ import: this.source }).startsWith(text);
     if (source !== this.source && !isStarted)
       throw new CommandFailure(
         EXIT.usage,
