@@ -261,7 +261,7 @@ export function imposedCeiling(
   request: GenerationRequest,
   { hold, outputCeiling, plan }: Admitted,
 ): number | null {
-  if (request.maxOutputTokens !== null || plan.tier === "open") return null;
+  if (request.maxOutputTokens !== null) return null;
   if (request.stream && !plan.candidates.some(answersWhole)) return null;
   // What a stream needs is held step by step.
   const mayStream = request.stream && !plan.candidates.every(answersWhole);

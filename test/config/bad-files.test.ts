@@ -331,6 +331,11 @@ const CASES: [what: string, text: string, message: string][] = [
     "gateway.yaml:14:8: store: found another string, expected sqlite, or a postgres:// address",
   ],
   [
+    "a store at an address that is none",
+    `${GOOD}store: postgres://db:port/gateway\n`,
+    "gateway.yaml:14:8: store: found another string, expected sqlite, or a postgres:// address",
+  ],
+  [
     "an automatic route to a simulated model that is not there",
     `${GOOD}auto: { fast: [sim/other] }\n`,
     'gateway.yaml:14:16: auto.fast[0]: found "sim/other", expected the id of a listed model',

@@ -504,7 +504,10 @@ describe("a neighbour whose requests make a host fail", () => {
   };
   const fails = (status: number): Deed => ({ does: "fails", status, ms: 0 });
   const cases: [Deed, boolean][] = [
-    ...[403, 404, 405, 408, 409, 410, 504, 524].map((status): [Deed, boolean] => [fails(status), true]),
+    ...[403, 404, 405, 408, 409, 410, 421, 425, 499, 504, 524].map((status): [Deed, boolean] => [
+      fails(status),
+      true,
+    ]),
     ...[401, 402, 429, 500, 502, 503, 529].map((status): [Deed, boolean] => [fails(status), false]),
     [{ does: "refuses" }, false],
   ];
