@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { pairs } from "../../src/cli/console.ts";
+import { type CommandContext, pairs } from "../../src/cli/console.ts";
+import { importModels } from "../../src/cli/models.ts";
 import { bar, inBatches, withProgress } from "../../src/cli/progress.ts";
 
 test.each<[number, number | null, string]>([
@@ -51,4 +52,17 @@ test("values stand below each other, behind the longest name", () => {
       ["calls", 3],
     ]),
   ).toEqual(["id       key_1", "balance  -", "calls    3"]);
+});
+
+test("rows of known models name a route's quirks only where they are not its host's", async () => {
+  let printed = "";
+  await importModels({ json: true, host: ["anthropic"], modelsOnly: true }, {
+    env: {},
+    out: (text: string) => (printed += text),
+    err() {},
+  } as unknown as CommandContext);
+  const { models } = JSON.parse(printed) as { models: { id: string; routes: { quirks?: object }[] }[] };
+  const sonnet = models.find(({ id }) => /sonnet-4.6$/.test(id))!;
+  expect(sonnet.routes[0]!.quirks).toEqual({ no_sampling: false });
+  expect(models.some(({ routes }) => routes[0]!.quirks === undefined)).toBe(true);
 });
