@@ -29,4 +29,5 @@ test("the keys that receipts are signed with are read once a second, however man
   expect(reads).toBe(1);
   const second = await signer.rotate();
   expect((await signer.jwks()).keys).toEqual([first!, second!]);
+  expect(kept.map(({ number }) => number)).toEqual([1, 2]);
 });

@@ -49,6 +49,30 @@ test("a prompt that cannot be counted in time is not counted again, however ofte
   expect([await prompt.most(), await prompt.most(), counts]).toEqual([null, null, 1]);
 });
 
+test("a prompt that was counted before its admission is not counted again", async () => {
+  let counts = 0;
+  const deps: Partial<PromptCountDeps> = {
+    count: async () => ({ tokens: ++counts, ms: 1 }),
+    allowance: new CountAllowance(new ManualClock()),
+    later: { mayTake: () => true, take() {}, giveBack() {} } as unknown as PromptCountDeps["later"],
+    credit: () => 1 as NanoUsd,
+  };
+  const request = {
+    body: new Uint8Array(10),
+    promptUnseen: false,
+    promptHasFiles: false,
+  } as GenerationRequest;
+  const call = { blocks: () => [], signal: new AbortController().signal };
+  const hold = { isPromptLarge: true, promptHas() {} };
+  const promptOf = () => new PromptCount(request, "bal_1" as BalanceId, deps as PromptCountDeps, call, 1_000);
+  const counted = promptOf();
+  expect(await counted.text()).toBe(1);
+  counted.countLater(hold);
+  expect(counts).toBe(1);
+  promptOf().countLater(hold);
+  expect(counts).toBe(2);
+});
+
 test("a prompt that cannot be counted later stays held by its bound, and makes room for others to be counted", async () => {
   let taken = 0;
   let room = 0;
