@@ -219,7 +219,6 @@ class RepeatedRequest implements Remembered {
   /** Clients that wait for its beginning. */
   private waiting = 0;
   bytes = 0;
-  private isForgotten = false;
 
   constructor(
     readonly body: string,
@@ -259,8 +258,6 @@ class RepeatedRequest implements Remembered {
   }
 
   forget(): void {
-    if (this.isForgotten) return;
-    this.isForgotten = true;
     this.letGo();
     this.room.leave(this);
     this.events.forgotten();
@@ -290,7 +287,7 @@ class RepeatedRequest implements Remembered {
   }
 
   private take(bytes: number): boolean {
-    if (this.isForgotten || !this.room.take(bytes)) return false;
+    if (!this.room.take(bytes)) return false;
     this.bytes += bytes;
     return true;
   }

@@ -43,6 +43,15 @@ test("what cannot be handed to the thread is not counted, and what comes next is
   expect(await prompt("{}")).toBe(3);
 });
 
+test("a thread that waits for work keeps no process from its end", async () => {
+  const program = `
+    import { Counting } from "./src/generation/counting/counting.ts";
+    import { systemClock } from "./src/units/clock.ts";
+    console.log(await new Counting(systemClock).count(["two words"], "o200k"));`;
+  const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "inherit" });
+  expect([await child.exited, await new Response(child.stdout).text()]).toEqual([0, "2\n"]);
+});
+
 test("the vocabulary is loaded once a start is over, unless that ends first", async () => {
   const { clock, prompt } = open();
   counting.loadAhead();
