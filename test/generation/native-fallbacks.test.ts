@@ -118,6 +118,19 @@ const CASES: [
     },
   ],
   [
+    "in the middle: who goes on reads what was written before, in addition to the longest prompt",
+    [WROTE, used("claude-m1", ["Good"], 1_200, 1)],
+    {
+      model: "test/m1",
+      attempts: ["test/model declined", "test/m1 opened"],
+      cost: 11_000 + 20_000 + 1_200 * 2_000 + 20_000,
+      charges: [
+        ["test/model", 11, 2],
+        ["test/m1", 1_200, 1],
+      ],
+    },
+  ],
+  [
     "twice, of which one wrote thoughts that nobody saw",
     [WROTE, used("claude-m1", [], 12, 15), used("claude-m2", ["Fine"], 13, 1)],
     {
