@@ -2,12 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { privateKeyToAddress } from "viem/accounts";
 import { checkPayments } from "../../src/cli/payment-checks.ts";
 import { goodConfig } from "../config/fixture.ts";
 import { LocalChain, USDC } from "../fakes/chain/chain.ts";
 
 const PAY_TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-const POOR = `0x${"0a".repeat(32)}`;
+const POOR = `0x${"0a".repeat(32)}` as const;
 const LIST = join(tmpdir(), `listed-${crypto.randomUUID()}`);
 
 const chain = await LocalChain.start();
@@ -64,6 +65,11 @@ test("doctor finds another chain, no gas, a list that is not there, an oracle th
     "payments on eip155:8453 fail",
   ]);
   expect(await found(`${HERE}, gas_key: "${POOR}"`)).toContain("gas warn");
+  // It pays for nothing beyond the least that is asked for.
+  await chain.client.setBalance({ address: privateKeyToAddress(POOR), value: 5n * 10n ** 14n });
+  expect(await found(`${HERE}, gas_key: "${POOR}"`)).toContain("gas warn");
+  await chain.client.setBalance({ address: privateKeyToAddress(POOR), value: 6n * 10n ** 14n });
+  expect(await found(`${HERE}, gas_key: "${POOR}"`)).toContain("gas ok");
   expect(await found(`${HERE}, facilitator: "http://f.test"`, ', sanctions: { list: "/nowhere" }')).toContain(
     "sanctions list fail",
   );

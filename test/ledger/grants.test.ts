@@ -90,26 +90,6 @@ test.each([
   expect(stated).toBe(statements);
 });
 
-test("a stream asks for more where its node has too little room for it, and not where it has just enough", async () => {
-  let stated = 0;
-  const { grants, counter, pass } = fixture((statement, to) => {
-    stated += 1;
-    const granted = Math.max(statement.requested, AMOUNT) as NanoUsd;
-    setImmediate(() => to.receive({ ...nothing(statement), granted, elsewhere: 0 as NanoUsd, short: false }));
-  });
-  const answer = grants.requestOne(counter, AMOUNT, LIMIT);
-  await pass(100);
-  expect(await answer).toBe("room");
-  const room = (counter.granted - counter.used()) as NanoUsd;
-  const before = stated;
-  grants.requestInBackground(counter, room, LIMIT);
-  await pass(100);
-  expect(stated).toBe(before);
-  grants.requestInBackground(counter, (room + 1) as NanoUsd, LIMIT);
-  await pass(100);
-  expect(stated).toBe(before + 1);
-});
-
 test("a counter that a request waits for is not given up, however often the others have answered", async () => {
   const { grants, counter, pass } = fixture((statement, to) => {
     setImmediate(() => to.receive(nothing(statement)));

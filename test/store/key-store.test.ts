@@ -176,6 +176,22 @@ describe("rotation over time", () => {
     expect(refused(await rotate(deps, key, KEY))).toBe(false);
   });
 
+  test("a balance without credit has a hundred keys a day, those by rotation included", async () => {
+    const deps = openDeps();
+    const { key } = await done(setUp(deps, {}));
+    const db = new Database(join(folder, "gateway.sqlite"));
+    const insert =
+      db.query(`INSERT INTO keys (id, hash, prefix, balance_id, lineage, state, created_at, budgets)
+      VALUES (?1, ?1, 'or-live-', ?2, ?1, 'revoked', ?3, '')`);
+    for (let n = 0; n < 99; n++) insert.run(`key_${n}`, key.balanceId, clock.now());
+    db.run("UPDATE balances SET version = version + 1");
+    db.close();
+    const stopped = await rotate(deps, key, KEY);
+    expect(refused(stopped) && stopped.message).toContain("the most is 100. Use keys again");
+    const funded = { ...deps, spendable: { of: () => 1 as NanoUsd } };
+    expect(refused(await rotate(funded, key, KEY))).toBe(false);
+  });
+
   test("a revoked or expired key cannot be rotated", async () => {
     const deps = openDeps();
     const revoked = await done(setUp(deps, {}));

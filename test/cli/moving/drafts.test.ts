@@ -52,6 +52,16 @@ test("a rate or a number of requests of nothing is none, next to a weight", () =
   expect(JSON.stringify(rows.hosts)).not.toMatch(/rpm|tpm|max_concurrent/);
 });
 
+test("a weight of nothing is none: such a key does not share with those that have one", () => {
+  const second =
+    "{ model_name: gpt-4o, litellm_params: { model: openai/gpt-4o, api_key: os.environ/B, weight: 3 } }";
+  const { rows } = draftOf(`${model("gpt-4o", "model: openai/gpt-4o, weight: 0")}\n  - ${second}`);
+  expect(rows.hosts.map(({ id, keys }: { id: string; keys?: object[] }) => [id, keys])).toEqual([
+    ["openai", undefined],
+    ["openai-2", undefined],
+  ]);
+});
+
 test("Azure's deployments are sent max_completion_tokens, as its newer models want it", () => {
   const azure = "model: azure/mine, api_base: https://eu.openai.azure.com";
   const { rows } = draftOf(
