@@ -22,55 +22,26 @@ const SECTIONS = [...document.matchAll(/^## (.+)$[^#]*?```yaml\n([\s\S]*?)```/gm
 const transcriptOf = (start: string): Transcript =>
   Object.entries(COMPATIBLE_CHAT).find(([name]) => name.startsWith(start))![1];
 
+const BEARER = ["authorization", "Bearer s3cret"] as const;
+
 /** What the provider says, where it listens, and the header with its key. */
-const PROVIDERS: Record<string, { transcript: Transcript; path: string; key: [string, string] | null }> = {
-  OpenAI: {
-    transcript: Object.values(OPENAI_CHAT)[0]!,
-    path: "/v1/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  Anthropic: {
-    transcript: Object.values(ANTHROPIC_MESSAGES)[0]!,
-    path: "/v1/messages",
-    key: ["x-api-key", "s3cret"],
-  },
-  OpenRouter: {
-    transcript: transcriptOf("OpenRouter"),
-    path: "/api/v1/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  "Azure OpenAI": {
-    transcript: transcriptOf("Azure"),
-    path: "/openai/v1/chat/completions",
-    key: ["api-key", "s3cret"],
-  },
-  Gemini: {
-    transcript: transcriptOf("Gemini"),
-    path: "/v1beta/openai/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  Groq: {
-    transcript: transcriptOf("Groq"),
-    path: "/openai/v1/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  Mistral: {
-    transcript: transcriptOf("Mistral"),
-    path: "/v1/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  DeepSeek: {
-    transcript: transcriptOf("DeepSeek"),
-    path: "/v1/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  vLLM: {
-    transcript: transcriptOf("vLLM"),
-    path: "/v1/chat/completions",
-    key: ["authorization", "Bearer s3cret"],
-  },
-  "llama.cpp server": { transcript: transcriptOf("llama.cpp"), path: "/v1/chat/completions", key: null },
-  Ollama: { transcript: transcriptOf("Ollama"), path: "/v1/chat/completions", key: null },
+const chat = (
+  transcript: Transcript,
+  path = "/v1/chat/completions",
+  key: readonly [string, string] | null = BEARER,
+) => ({ transcript, path, key });
+const PROVIDERS: Readonly<Record<string, ReturnType<typeof chat>>> = {
+  OpenAI: chat(Object.values(OPENAI_CHAT)[0]!),
+  Anthropic: chat(Object.values(ANTHROPIC_MESSAGES)[0]!, "/v1/messages", ["x-api-key", "s3cret"]),
+  OpenRouter: chat(transcriptOf("OpenRouter"), "/api/v1/chat/completions"),
+  "Azure OpenAI": chat(transcriptOf("Azure"), "/openai/v1/chat/completions", ["api-key", "s3cret"]),
+  Gemini: chat(transcriptOf("Gemini"), "/v1beta/openai/chat/completions"),
+  Groq: chat(transcriptOf("Groq"), "/openai/v1/chat/completions"),
+  Mistral: chat(transcriptOf("Mistral")),
+  DeepSeek: chat(transcriptOf("DeepSeek")),
+  vLLM: chat(transcriptOf("vLLM")),
+  "llama.cpp server": chat(transcriptOf("llama.cpp"), undefined, null),
+  Ollama: chat(transcriptOf("Ollama"), undefined, null),
 };
 
 test("every section has a provider to be asked", () => {

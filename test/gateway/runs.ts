@@ -1,50 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
-import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
-import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { rounds } from "../rounds.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { gatedGateways } from "./gated.ts";
+import type { OpenGateway } from "./open.ts";
 
 /**
  * What is promised of runs, whatever the store and however many gateways. Each request holds exactly $0.001,
  * and costs $0.00001.
  */
 export function testRuns(count: number, store: () => Promise<string>): void {
-  let host: FakeHost;
-  let gateways: OpenGateway[] = [];
-  let gates: { held: Gate<void>; arrivals: number } = { held: gate(), arrivals: 0 };
-
-  beforeAll(async () => {
-    const { whole, events } = chatText(["ok"], { input: 10, output: 1 });
-    host = await startFakeHost((request) => async (wire, seen) => {
-      gates.arrivals += 1;
-      // Nothing is answered, so nothing given back, until every request was admitted or refused.
-      if (request.text().includes("wait")) await gates.held.passed;
-      await (request.json().stream === true ? sse(events) : json(whole))(wire, seen);
-    });
-    const config = `${oneHost(host.url)}
-setup: { accountless_keys_per_address_per_hour: 1000 }
-generation: { first_token_ms: 60000, max_hosts: 3 }
-${await store()}`;
-    gateways = await Promise.all(Array.from({ length: count }, () => open(config)));
-  }, 600_000);
-  afterAll(async () => {
-    gates.held.open();
-    for (const gateway of gateways) await gateway.close();
-    await host.close();
-  });
-
-  let turn = 0;
-  const any = () => gateways[turn++ % count]!;
-  const call = (bearer: string, run: string, content = "Hello", gateway = any()) =>
-    gateway.send("POST", "/v1/chat/completions", {
-      bearer,
-      headers: { "x-gateway-run": run },
-      json: { model: "test/model", max_tokens: 100, messages: [{ role: "user", content }] },
-    });
+  const { whole, events } = chatText(["ok"], { input: 10, output: 1 });
+  const { gateways, any, send, raced, expectNoDrift, ...gated } = gatedGateways(count, store, (request) =>
+    request.json().stream === true ? sse(events) : json(whole),
+  );
+  const call = (bearer: string, run: string, content?: string, gateway?: OpenGateway) =>
+    gated.call(bearer, { "x-gateway-run": run }, content, gateway);
   const useOf = async (bearer: string, run: string) =>
     (await any().send("GET", `/v1/usage?run=${run}`, { bearer })).json;
 
@@ -55,27 +27,14 @@ ${await store()}`;
     ])(
       "%s: 10 are served, all others get 429, drift 0",
       async (_what, limit) => {
-        gates = { held: gate(), arrivals: 0 };
         const { key } = await any().key(100);
-        const codes = new Map<string, number>();
-        let refused = 0;
-        const replies = Array.from({ length: REQUESTS }, async (_, n) => {
-          // The first to arrive sets the limits, so all name them.
-          const { status, json } = await call(key, `fleet; ${limit}`, `wait ${n}`);
-          if (status !== 200) refused += 1;
-          const code = `${status} ${json.error?.code ?? ""}`;
-          codes.set(code, (codes.get(code) ?? 0) + 1);
+        // The first to arrive sets the limits, so all name them.
+        expect(await raced(REQUESTS, (content) => call(key, `fleet; ${limit}`, content))).toEqual({
+          "200 ": 10,
+          "429 budget_exhausted": REQUESTS - 10,
         });
-        await until(() => refused + gates.arrivals >= REQUESTS);
-        gates.held.open();
-        await Promise.all(replies);
-        expect(Object.fromEntries(codes)).toEqual({ "200 ": 10, "429 budget_exhausted": REQUESTS - 10 });
         await until(async () => (await useOf(key, "fleet")).run.used_calls === 10);
-        for (const gateway of gateways)
-          expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({
-            ok: true,
-            drift_nano: "0",
-          });
+        await expectNoDrift();
       },
       180_000,
     );
@@ -139,9 +98,6 @@ ${await store()}`;
     });
     expect((await useOf(key, "none")).run).toBeUndefined();
   });
-
-  const send = (method: string, path: string, bearer: string, json?: object) =>
-    any().send(method, path, { bearer, ...(json === undefined ? {} : { json }) });
 
   test("a sibling joins a run, cannot lower its limits, and sees its own part of it; a rotation is the key itself", async () => {
     const owner = await any().key(1);

@@ -1,51 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
-import { type Gate, gate } from "../fakes/gate.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
-import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { rounds } from "../rounds.ts";
-import { type OpenGateway, open } from "./open.ts";
+import { gatedGateways } from "./gated.ts";
+import type { OpenGateway } from "./open.ts";
 
 /**
  * What is promised of budgets that cap each value of a tag, whatever the store and however many gateways. Each request
  * holds exactly $0.001, and costs as much.
  */
 export function testTagCaps(count: number, store: () => Promise<string>): void {
-  let host: FakeHost;
-  let gateways: OpenGateway[] = [];
-  let gates: { held: Gate<void>; arrivals: number } = { held: gate(), arrivals: 0 };
-
-  beforeAll(async () => {
-    const { whole } = chatText(["ok"], { input: 0, output: 100 });
-    host = await startFakeHost((request) => async (wire, seen) => {
-      gates.arrivals += 1;
-      if (request.text().includes("wait")) await gates.held.passed;
-      await json(whole)(wire, seen);
-    });
-    const config = `${oneHost(host.url)}
-setup: { accountless_keys_per_address_per_hour: 1000 }
-generation: { first_token_ms: 60000, max_hosts: 3 }
-${await store()}`;
-    gateways = await Promise.all(Array.from({ length: count }, () => open(config)));
-  }, 600_000);
-  afterAll(async () => {
-    gates.held.open();
-    for (const gateway of gateways) await gateway.close();
-    await host.close();
-  });
-
-  let turn = 0;
-  const any = () => gateways[turn++ % count]!;
-  const send = (method: string, path: string, bearer: string, json?: object) =>
-    any().send(method, path, { bearer, ...(json === undefined ? {} : { json }) });
-  const call = (bearer: string, tags: string | null, content = "Hello", gateway = any()) =>
-    gateway.send("POST", "/v1/chat/completions", {
-      bearer,
-      headers: tags === null ? {} : { "x-gateway-tags": tags },
-      json: { model: "test/model", max_tokens: 100, messages: [{ role: "user", content }] },
-    });
+  const { whole } = chatText(["ok"], { input: 0, output: 100 });
+  const { gateways, any, send, raced, expectNoDrift, ...gated } = gatedGateways(count, store, () =>
+    json(whole),
+  );
+  const call = (bearer: string, tags: string | null, content?: string, gateway?: OpenGateway) =>
+    gated.call(bearer, tags === null ? {} : { "x-gateway-tags": tags }, content, gateway);
   /** A key of which each user may spend $`cap` in the window. */
   const keyFor = async (cap_usd: number, window = "day") => {
     const owner = await any().key(1_000);
@@ -57,20 +28,11 @@ ${await store()}`;
   };
 
   test(`of ${REQUESTS} concurrent calls of one end user, ten are served where a day has room for ten`, async () => {
-    gates = { held: gate(), arrivals: 0 };
     const { key, by } = await keyFor(WORTH * 10);
-    const codes = new Map<string, number>();
-    let refused = 0;
-    const replies = Array.from({ length: REQUESTS }, async (_, n) => {
-      const { status, json } = await call(key, "user=alice", `wait ${n}`);
-      if (status !== 200) refused += 1;
-      const code = `${status} ${json.error?.code ?? ""}`;
-      codes.set(code, (codes.get(code) ?? 0) + 1);
+    expect(await raced(REQUESTS, (content) => call(key, "user=alice", content))).toEqual({
+      "200 ": 10,
+      "429 budget_exhausted": REQUESTS - 10,
     });
-    await until(() => refused + gates.arrivals >= REQUESTS);
-    gates.held.open();
-    await Promise.all(replies);
-    expect(Object.fromEntries(codes)).toEqual({ "200 ": 10, "429 budget_exhausted": REQUESTS - 10 });
     // Another user has all of the cap.
     expect((await call(key, "user=bob")).status).toBe(200);
     await until(async () => {
@@ -86,8 +48,7 @@ ${await store()}`;
     });
     const { values } = (await send("GET", "/v1/budgets/each?value=bob", by)).json;
     expect(values).toEqual([{ value: "bob", used_usd: WORTH }]);
-    for (const gateway of gateways)
-      expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
+    await expectNoDrift();
   }, 180_000);
 
   test("a refusal names the budget, the value, the cap and what is used, and the window's end", async () => {
