@@ -29,12 +29,6 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: "Equal sizes change nothing.",
   },
   {
-    file: "src/ledger/debits.ts",
-    before: "if (lost > 0) this.ledger.credited(balanceId, lost);",
-    after: "if (lost >= 0) this.ledger.credited(balanceId, lost);",
-    reason: "Crediting nothing changes nothing.",
-  },
-  {
     file: "src/ledger/shortfall.ts",
     before: "if (amount === 0) return null;",
     after: "if (false) return null;",
