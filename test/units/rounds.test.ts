@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Rounds } from "../../src/units/rounds.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
-test("a stop ends the pauses; the round that runs is told, is waited for, and is the last", async () => {
+test("a stop ends the pauses; the round that runs sees it, is waited for, and is the last", async () => {
   const clock = new ManualClock();
   const running: (() => void)[] = [];
   const rounds = new Rounds(clock, 10, () => new Promise((resolve) => running.push(() => resolve(100))));
