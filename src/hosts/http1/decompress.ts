@@ -24,58 +24,97 @@ export function decompressed(reply: CompressedBody): HostReply {
 class InflatedReply implements HostReply {
   readonly status: number;
   readonly headers: Map<string, string>;
-  private readonly inflated: AsyncIterator<Uint8Array, null>;
-  /** How the body ended, for later reads. */
+  private readonly source: CompressedBody;
+  private readonly coding: string;
+  /** Made when the first bytes come: a body without any ends properly. */
+  private codec: Transform | null = null;
+  private writing = false;
+  private sourceEnded = false;
   private end: null | HostFault | undefined = undefined;
+  private sleeper: (() => void) | null = null;
 
-  constructor(
-    private readonly source: CompressedBody,
-    coding: string,
-  ) {
+  constructor(source: CompressedBody, coding: string) {
     this.status = source.status;
     this.headers = new Map(source.headers);
     this.headers.delete("content-encoding");
     // It counted the compressed bytes.
     this.headers.delete("content-length");
-    this.inflated = inflate(source, coding);
+    this.source = source;
+    this.coding = coding;
   }
 
   takeBody(): HostBytes {
     return bytesOf(this);
   }
 
+  /**
+   * Each turn takes output if there is some, waits for the codec if it is busy, and else gives it more input.
+   */
   async read(): Promise<Read> {
-    if (this.source.cancelled) return this.source.read();
-    if (this.end !== undefined) return this.end;
-    try {
-      const { done, value } = await this.inflated.next();
-      return done === true ? (this.end = null) : value;
-    } catch (error) {
-      return (this.end = faultOf(error as Error));
+    for (;;) {
+      if (this.source.cancelled) {
+        this.codec?.destroy();
+        return this.source.read();
+      }
+      const output: Uint8Array | null = this.codec?.read() ?? null;
+      if (output !== null) return output;
+      if (this.end !== undefined) return this.end;
+      if (this.writing || this.sourceEnded) await this.codecStirs();
+      else this.feed(await this.source.read());
     }
   }
-}
 
-async function* inflate(source: CompressedBody, coding: string): AsyncGenerator<Uint8Array, null> {
-  const first = await source.read();
-  if (first === null) return null;
-  if (first instanceof HostFault) throw failure(first);
-  const codec = codecFor(coding, first[0]!);
-  if (codec === null) throw failure(malformed("a content-encoding that was not asked for and is unknown"));
-  void feed(codec, first, source);
-  yield* codec as AsyncIterable<Uint8Array>;
-  return null;
-}
-
-/** As fast as its output is taken, to the end of the body. */
-async function feed(codec: Transform, first: Uint8Array, source: CompressedBody): Promise<void> {
-  for (let read: Read = first; read !== null; read = await source.read()) {
-    if (read instanceof HostFault) return void codec.destroy(failure(read));
-    const bytes = read;
-    await new Promise<void>((taken) => codec.write(bytes, () => taken()));
-    if (codec.destroyed) return;
+  private feed(input: Read): void {
+    if (input instanceof HostFault) {
+      this.finish(input);
+    } else if (input !== null) {
+      this.write(input);
+    } else {
+      this.sourceEnded = true;
+      if (this.codec === null) this.finish(null);
+      else this.codec.end();
+    }
   }
-  codec.end();
+
+  private write(input: Uint8Array): void {
+    const codec = (this.codec ??= this.openCodec(input[0]!));
+    if (codec === null) {
+      this.finish(malformed("a content-encoding that was not asked for and is unknown"));
+      return;
+    }
+    this.writing = true;
+    codec.write(input, () => {
+      this.writing = false;
+      this.stir();
+    });
+  }
+
+  private openCodec(firstByte: number): Transform | null {
+    const codec = codecFor(this.coding, firstByte);
+    codec?.on("readable", this.stir);
+    codec?.on("end", () => this.finish(null));
+    codec?.on("error", (error) => this.finish(codecFault(error)));
+    return codec;
+  }
+
+  private finish(end: null | HostFault): void {
+    if (this.end !== undefined) return;
+    this.end = end;
+    if (end !== null) this.codec?.destroy();
+    this.stir();
+  }
+
+  private codecStirs(): Promise<void> {
+    return new Promise((wake) => {
+      this.sleeper = wake;
+    });
+  }
+
+  private readonly stir = (): void => {
+    const wake = this.sleeper;
+    this.sleeper = null;
+    wake?.();
+  };
 }
 
 /** Null for a coding that is not known, a chain of several among them. */
@@ -99,11 +138,7 @@ function codecFor(coding: string, firstByte: number): Transform | null {
 
 const PROMPT = { flush: zlib.constants.Z_SYNC_FLUSH };
 
-/** A fault of the host's, as a stream ends with it. */
-const failure = (fault: HostFault): Error => new Error(fault.message, { cause: fault });
-
-function faultOf(error: Error): HostFault {
-  if (error.cause instanceof HostFault) return error.cause;
+function codecFault(error: Error): HostFault {
   if ((error as NodeJS.ErrnoException).code === "Z_BUF_ERROR") {
     return new HostFault("truncated", "The host's compressed body ended early.");
   }
