@@ -101,7 +101,6 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     async close() {
       await claims.stop();
       closing = true;
-      closing = true;
       await books.close();
       await thread?.close();
       stop();

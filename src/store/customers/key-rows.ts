@@ -19,7 +19,7 @@ export function changeable(key: Key) {
   return KEY.row(changed);
 }
 
-/** TableColumns of balance `b` of account `a`, which is suspended with it. */
+/** Columns of balance `b` of account `a`, which is suspended with it. */
 export const BALANCE = sql`b.id, b.account_id AS "accountId", coalesce(b.suspended, a.suspended) AS suspended,
   b.created_at AS "createdAt", b.setup_key AS "setUpKey", b.secrets_saved_at AS "secretsSavedAt", b.closed_at AS closed,
   b.price_list AS "priceList", b.low_credit AS "lowCredit", b.reclaims, b.recovery_hash AS recovery, b.undo_hash AS undo`;

@@ -13,7 +13,7 @@ export interface ReceiptSource {
   readonly order: SqlPart;
   /** The database adds receipts up, and not the thread: a month has too many to carry each of them out of PostgreSQL. */
   readonly addsUp: boolean;
-  /** TableColumns of the newest receipts that match. SQLite looks at no more than `most` of the balance, or of all. */
+  /** Columns of the newest receipts that match. SQLite looks at no more than `most` of the balance, or of all. */
   newest(columns: SqlPart, of: NewestReceipts): SqlPart;
   /** The newest receipt behind so many: when its request began, and its place in the order as `last`. */
   behind(most: number): SqlPart;
