@@ -1,5 +1,5 @@
 import type { Host } from "../catalog/catalog.ts";
-import { PRESETS } from "../config/presets.ts";
+import { PRESETS } from "../config/provider-presets.ts";
 import { whyUnanswered } from "./connection-errors.ts";
 import { printable } from "./console.ts";
 import { type Finding, failing, ok, warning } from "./finding.ts";

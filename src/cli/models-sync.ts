@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import type { ModelListAnswer, RestoredAnswer } from "../api/model-lists.ts";
 import { type ListedRows, readModelList } from "../config/model-list-formats.ts";
-import { PRESETS, type Preset, presentPresets } from "../config/presets.ts";
+import { PRESETS, type Preset, presentPresets } from "../config/provider-presets.ts";
 import type { CommandResult } from "./actions.ts";
 import type { Client } from "./client.ts";
 import { whyUnanswered } from "./connection-errors.ts";

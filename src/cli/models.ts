@@ -1,8 +1,8 @@
 import { Document, isMap, isSeq, visit } from "yaml";
 import type { Host, Model } from "../catalog/catalog.ts";
-import { foundHosts } from "../config/found-hosts.ts";
-import { PRESETS } from "../config/presets.ts";
+import { foundHosts } from "../config/hosts-from-environment.ts";
 import { priceRow } from "../config/price-settings.ts";
+import { PRESETS } from "../config/provider-presets.ts";
 import { ownQuirks, quirkRow } from "../config/quirks.ts";
 import { systemClock } from "../units/clock.ts";
 import { type CommandContext, counted } from "./console.ts";

@@ -1,6 +1,6 @@
 import { RELEASE } from "../units/version.ts";
 import { type Config, isDiskless, isWildcard, type Links, linksOf } from "./config.ts";
-import type { FoundHosts } from "./found-hosts.ts";
+import type { FoundHosts } from "./hosts-from-environment.ts";
 import { costWarnings, priceWarnings } from "./price-warnings.ts";
 import { timeWarnings } from "./time-warnings.ts";
 

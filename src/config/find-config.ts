@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { EpochMs } from "../units/clock.ts";
 import type { Config } from "./config.ts";
-import { type FoundHosts, foundHosts } from "./found-hosts.ts";
 import { HEADER_TEXT } from "./host-settings.ts";
+import { type FoundHosts, foundHosts } from "./hosts-from-environment.ts";
 import { listsModels, loadConfig } from "./load-config.ts";
 import { findOllama } from "./ollama.ts";
-import { presentPresets } from "./presets.ts";
 import { type ConfigProblem, ENVIRONMENT } from "./problem.ts";
+import { presentPresets } from "./provider-presets.ts";
 
 /**
  * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the

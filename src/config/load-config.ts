@@ -1,8 +1,8 @@
 import { isMap, parseDocument } from "yaml";
 import type { Config } from "./config.ts";
 import { ConfigDocument } from "./document.ts";
-import type { FoundHosts } from "./found-hosts.ts";
 import { openKeys } from "./host-keys.ts";
+import type { FoundHosts } from "./hosts-from-environment.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { readConfig } from "./read-config.ts";
 import { validate } from "./validate.ts";

@@ -11,7 +11,7 @@ import { isModelId } from "../catalog/model-name.ts";
 import { highestPrice, mapRates, type Price, type Rates, ratesAt } from "../catalog/price.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
-import { PRESETS, type Preset } from "./presets.ts";
+import { PRESETS, type Preset } from "./provider-presets.ts";
 
 /**
  * What two npm packages know of a host's models (docs/decisions/0002-model-catalogue.md): genai-prices knows

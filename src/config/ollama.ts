@@ -1,6 +1,6 @@
 import type { Host, Model } from "../catalog/catalog.ts";
 import { isModelId } from "../catalog/model-name.ts";
-import type { QueriedHost } from "./found-hosts.ts";
+import type { QueriedHost } from "./hosts-from-environment.ts";
 
 /**
  * Ollama serves what was pulled onto its machine, so it is asked at start. Its models cost nothing to call

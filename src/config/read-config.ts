@@ -1,5 +1,5 @@
 import type { Config, Settings } from "./config.ts";
-import type { FoundHosts } from "./found-hosts.ts";
+import type { FoundHosts } from "./hosts-from-environment.ts";
 import type { ReportProblem } from "./problem.ts";
 import { describe } from "./problem.ts";
 import { readCatalog } from "./read-catalog.ts";

@@ -3,8 +3,8 @@ import { Value } from "@sinclair/typebox/value";
 import { catalogOf, MODALITIES, type Model, type Route } from "../catalog/catalog.ts";
 import type { Config } from "./config.ts";
 import { abilitiesOf } from "./model-settings.ts";
-import { PRESETS, routeQuirks } from "./presets.ts";
 import { price, readPrice } from "./price-settings.ts";
+import { PRESETS, routeQuirks } from "./provider-presets.ts";
 
 /** The most models that model lists may add or change. */
 export const MAX_SYNCED_MODELS = 5_000;

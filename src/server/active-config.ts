@@ -1,7 +1,7 @@
 import type { Feature } from "../api/about.ts";
 import { type Config, type Links, linksOf, startOnlyChanges } from "../config/config.ts";
 import type { FoundConfig } from "../config/find-config.ts";
-import type { FoundHosts } from "../config/found-hosts.ts";
+import type { FoundHosts } from "../config/hosts-from-environment.ts";
 import { type SyncedModel, withSynced } from "../config/synced-models.ts";
 import type { GenerationSettings } from "../generation/deps.ts";
 import type { HttpSettings } from "../http/deps.ts";

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { type Config, isDiskless, listeningUrl } from "../config/config.ts";
 import { type ConfigEnvironment, type FoundConfig, findConfig } from "../config/find-config.ts";
-import type { FoundHosts } from "../config/found-hosts.ts";
+import type { FoundHosts } from "../config/hosts-from-environment.ts";
 import { ConfigError, formatProblems } from "../config/problem.ts";
 import { Mailer } from "../customers/mail/mailer.ts";
 import { Counting } from "../generation/counting/counting.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
-import { foundHosts } from "../../src/config/found-hosts.ts";
+import { foundHosts } from "../../src/config/hosts-from-environment.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { knownModels } from "../../src/config/model-catalogue.ts";
 import { formatProblems } from "../../src/config/problem.ts";

@@ -6,7 +6,7 @@ import { Glob } from "bun";
 import { parse } from "yaml";
 import { withSettings } from "../../scripts/settings-document.ts";
 import { isDiskless } from "../../src/config/config.ts";
-import { PRESETS } from "../../src/config/presets.ts";
+import { PRESETS } from "../../src/config/provider-presets.ts";
 import { quirkRow } from "../../src/config/quirks.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { Networks } from "../../src/units/networks.ts";

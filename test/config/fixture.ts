@@ -1,5 +1,5 @@
 import type { Config } from "../../src/config/config.ts";
-import { foundHosts } from "../../src/config/found-hosts.ts";
+import { foundHosts } from "../../src/config/hosts-from-environment.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { formatProblems } from "../../src/config/problem.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { isModelId } from "../../src/catalog/model-name.ts";
 import { ratesAt, writeRate } from "../../src/catalog/price.ts";
-import { foundHosts } from "../../src/config/found-hosts.ts";
+import { foundHosts } from "../../src/config/hosts-from-environment.ts";
 import { knownModels, knownPrice } from "../../src/config/model-catalogue.ts";
-import { PRESETS } from "../../src/config/presets.ts";
 import { priceRow, readPrice } from "../../src/config/price-settings.ts";
+import { PRESETS } from "../../src/config/provider-presets.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 
 const at = (day: string): EpochMs => Date.parse(day) as EpochMs;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { knownModels } from "../../src/config/model-catalogue.ts";
-import { PRESETS } from "../../src/config/presets.ts";
+import { PRESETS } from "../../src/config/provider-presets.ts";
 import { epochMs } from "../../src/units/clock.ts";
 
 const AT = epochMs(Date.UTC(2026, 10, 28));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type Price, ratesAt, writeRate } from "../../src/catalog/price.ts";
 import { linksOf, listeningUrl } from "../../src/config/config.ts";
-import { foundHosts } from "../../src/config/found-hosts.ts";
+import { foundHosts } from "../../src/config/hosts-from-environment.ts";
 import type { KnownModel } from "../../src/config/model-catalogue.ts";
 import { GOOD, GOOD_ENV, goodConfig, SIMULATED_URL } from "./fixture.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { PRESETS, routeQuirks } from "../../src/config/presets.ts";
+import { PRESETS, routeQuirks } from "../../src/config/provider-presets.ts";
 import { type QuirkRow, quirkRow } from "../../src/config/quirks.ts";
 import { json } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts";

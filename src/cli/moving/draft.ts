@@ -1,5 +1,5 @@
 import { isModelId, isVariant } from "../../catalog/model-name.ts";
-import { type Preset, routeQuirks } from "../../config/presets.ts";
+import { type Preset, routeQuirks } from "../../config/provider-presets.ts";
 import { ownQuirks, quirkRow } from "../../config/quirks.ts";
 import type { KnownModels, UsdPrice } from "./known-models.ts";
 import { NO_SHARE, pooled, type Share, type Use } from "./pools.ts";

@@ -1,6 +1,6 @@
 import { type KnownModel, knownModels, knownPrice } from "../../config/model-catalogue.ts";
-import { PRESETS, type Preset } from "../../config/presets.ts";
 import { priceRow } from "../../config/price-settings.ts";
+import { PRESETS, type Preset } from "../../config/provider-presets.ts";
 import type { EpochMs } from "../../units/clock.ts";
 
 /** USD per million tokens, as a configuration file has them. */

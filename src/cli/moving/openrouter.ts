@@ -1,4 +1,4 @@
-import { PRESETS } from "../../config/presets.ts";
+import { PRESETS } from "../../config/provider-presets.ts";
 import { type NanoUsd, nanoFromUsd, usdFromNano, ZERO_USD } from "../../units/usd.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
 import type { MovedCustomer, MovedKey } from "./customer.ts";

@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { Quirks } from "../../catalog/quirks.ts";
-import { PRESETS, type Preset } from "../../config/presets.ts";
+import { PRESETS, type Preset } from "../../config/provider-presets.ts";
 
 /** Who serves a model, as far as another gateway's name for it tells. */
 export interface Provider {

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 
 /** What `sim:take-backs` has to notice, at one process unless it says otherwise. */
 export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
-  ...mutantsOf("src/payments/rails/stripe/card-standing.ts", {
+  ...mutantsOf("src/payments/rails/stripe/refunds-and-disputes.ts", {
     "a dispute over a part takes all": ["sum + amount)", "sum + 1_000_000)"],
     "a dispute that is won gives nothing back": ['(outcome === "won" ? sum : sum + amount)', "sum + amount"],
     "a dispute that is lost gives everything back": ['outcome === "won" ? sum', 'outcome !== "open" ? sum'],
@@ -20,7 +20,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
       ";",
     ],
   }),
-  ...mutantsOf("src/payments/rails/stripe/card-fold.ts", {
+  ...mutantsOf("src/payments/rails/stripe/card-steps.ts", {
     "nothing becomes of a refunded payment any more": [
       '"charged_back", "refunded", "held"',
       '"charged_back", "held"',
@@ -92,7 +92,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
     "a payment does not hear what was lost": ["lost = lost + ${lost},", "lost = lost,"],
   }),
   ...mutantsOf(
-    "src/payments/rails/stripe/card-fold.ts",
+    "src/payments/rails/stripe/card-steps.ts",
     {
       "what was lost is credited a second time": ["const found = Math.min(more, lost);", "const found = 0;"],
     },

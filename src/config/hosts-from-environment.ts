@@ -1,7 +1,7 @@
 import type { Host, Model, Route } from "../catalog/catalog.ts";
 import { FREE_VARIANT } from "../catalog/model-name.ts";
 import type { KnownModel } from "./model-catalogue.ts";
-import { hostOf, type Preset, presentPresets, routeQuirks } from "./presets.ts";
+import { hostOf, type Preset, presentPresets, routeQuirks } from "./provider-presets.ts";
 import { simulatedHost, simulatedModel } from "./simulated-model.ts";
 
 /**

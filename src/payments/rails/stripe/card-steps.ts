@@ -2,8 +2,8 @@ import { type EpochMs, epochMs } from "../../../units/clock.ts";
 import { type NanoUsd, ZERO_USD } from "../../../units/usd.ts";
 import { type Payment, type PaymentChange, TOO_MUCH } from "../../payment.ts";
 import { type CardOrder, type CardSuspension, orderOf, orderText } from "./card-order.ts";
-import { isReturned, standingOf } from "./card-standing.ts";
 import { type Cents, type Checkout, centsOf, nanoOf } from "./checkout.ts";
+import { isReturned, standingOf } from "./refunds-and-disputes.ts";
 
 /**
  * What to do next about a payment, by what Stripe says of it now; null where it is as Stripe says. What it should be does

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { PRESETS, routeQuirks } from "../../src/config/presets.ts";
+import { PRESETS, routeQuirks } from "../../src/config/provider-presets.ts";
 
 const ANTHROPIC = PRESETS.find(({ id }) => id === "anthropic")!;
 
