@@ -1,5 +1,5 @@
 import { testRuns } from "../gateway/runs.ts";
-import { testRunsOfWorkers } from "../server/workers/run-cases.ts";
+import { testLimitsOfWorkers } from "../server/workers/limit-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
 describeOnPostgres("at three gateways on one PostgreSQL", (cluster) => {
@@ -7,5 +7,5 @@ describeOnPostgres("at three gateways on one PostgreSQL", (cluster) => {
 });
 
 describeOnPostgres("at three workers on one port, with PostgreSQL", (cluster) => {
-  testRunsOfWorkers(() => cluster.database());
+  testLimitsOfWorkers(() => cluster.database());
 });
