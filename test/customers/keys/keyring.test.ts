@@ -11,32 +11,20 @@ import { hashSecret } from "../../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../../src/units/usd.ts";
 import { balanceOf } from "../../fakes/balance.ts";
 import { gate } from "../../fakes/gate.ts";
+import { keyOf } from "../../fakes/key.ts";
 
 const NOW = 1_000_000 as EpochMs;
 const balance = balanceOf({ id: "bal_1", createdAt: NOW });
 
-function keyFor(secret: string, changes: Partial<Key> = {}): Key {
-  return {
+const keyFor = (secret: string, changes: Partial<Key> = {}): Key =>
+  keyOf({
     id: "key_1",
     hash: hashSecret(secret),
     prefix: shownPrefix(secret),
-    name: null,
     balanceId: "bal_1",
-    rotationId: "key_1",
-    priceList: null,
-    root: 0,
-    state: "active",
     createdAt: NOW,
-    expiresAt: null,
-    rpmLimit: null,
-    tpmLimit: null,
-    dailyLimit: null,
-    monthlyLimit: null,
-    allowedModels: null,
-    budgets: [],
     ...changes,
-  };
-}
+  });
 
 /** A store in memory that counts what it is asked. */
 class Shelf {
