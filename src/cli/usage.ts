@@ -139,8 +139,7 @@ class UsageBook {
     const served = model ?? model_requested ?? "";
     const tag = this.tag === null ? {} : { tag: Object.hasOwn(tags, this.tag) ? tags[this.tag]! : null };
     const name = JSON.stringify([balance_id, key_id, served, tag.tag]);
-    const sum = this.sums.get(name) ?? emptySum(balance_id, key_id, served, tag);
-    this.sums.set(name, sum);
+    const sum = this.sums.getOrInsertComputed(name, () => emptySum(balance_id, key_id, served, tag));
     sum.requests += 1;
     if (state === "failed") sum.failed += 1;
     sum.input += tokens.input;

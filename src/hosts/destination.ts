@@ -23,13 +23,12 @@ export class Destinations {
       this.known.set(key ?? host, known);
     }
     const destinations = stream ? known.streamed : known.whole;
-    let destination = destinations.get(spoken);
-    if (destination === undefined) {
-      const { path } = SURFACES[spoken];
-      destination = { host, method: "POST", path, headers: standingHeaders(host, stream, secret) };
-      destinations.set(spoken, destination);
-    }
-    return destination;
+    return destinations.getOrInsertComputed(spoken, () => ({
+      host,
+      method: "POST",
+      path: SURFACES[spoken].path,
+      headers: standingHeaders(host, stream, secret),
+    }));
   }
 }
 

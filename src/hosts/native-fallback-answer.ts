@@ -35,9 +35,7 @@ export function positionsIn(
   const positions = new Map<string, number>();
   const position = (name: string | null, after: number): number => {
     if (name === null) return 0;
-    const known = positions.get(name) ?? memberNamed(name, chain, after);
-    positions.set(name, known);
-    return known;
+    return positions.getOrInsertComputed(name, () => memberNamed(name, chain, after));
   };
   let at = -1;
   for (const { from, to } of writers?.hops ?? []) at = position(to, position(from, at));

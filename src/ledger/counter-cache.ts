@@ -152,10 +152,11 @@ export class CounterCache {
     if (run) for (const id of Object.values(runCounters(run))) await this.loadCounter(id);
     const today = windowAt("day", at);
     const money = new MoneyCounters(balance, day, month, budgets, this.capsOf(source)!);
-    const keyCounters = this.byKey.get(key.rotationId) ?? this.newKeyCounters(key, money, today);
+    const keyCounters = this.byKey.getOrInsertComputed(key.rotationId, () =>
+      this.newKeyCounters(key, money, today),
+    );
     keyCounters.enterDay(money, today);
     keyCounters.usedAt = this.clock.elapsedMs();
-    this.byKey.set(key.rotationId, keyCounters);
     return keyCounters;
   }
 
@@ -183,7 +184,8 @@ export class CounterCache {
       counter,
       credited: credited instanceof Promise ? await credited : credited,
     };
-    return remember(this.balances, id, book);
+    // Loads may overlap; the first to arrive is used by all.
+    return this.balances.getOrInsert(id, book);
   }
 
   private async loadCounter(id: CounterId): Promise<Counter> {
@@ -194,7 +196,7 @@ export class CounterCache {
       const spent = this.sums.spent(id);
       counter.spent = spent instanceof Promise ? await spent : spent;
     } else counter.granted = ZERO_USD;
-    const remembered = remember(this.counters, id, counter);
+    const remembered = this.counters.getOrInsert(id, counter);
     if (remembered === counter && isValueCounter(id)) this.values += 1;
     return this.touched(remembered);
   }
@@ -333,11 +335,3 @@ const VALUE_IDLE_MS = 60_000;
 const CROWDED_IDLE_MS = 1_000;
 /** Counters retired in one round, so that requests' statements do not wait behind them. */
 const MAX_RETIRED = 10_000;
-
-/** Loads may overlap; the first to arrive is used by all. */
-function remember<K, V>(map: Map<K, V>, id: K, value: V): V {
-  const known = map.get(id);
-  if (known !== undefined) return known;
-  map.set(id, value);
-  return value;
-}

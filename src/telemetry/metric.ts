@@ -37,12 +37,8 @@ export function togetherOf(reports: readonly ProcessMetrics[]): Metric[] {
   const found = new Map<string, { metric: Metric; series: Map<string, Series> }>();
   for (const { worker, metrics } of reports) {
     for (const metric of metrics) {
-      let one = found.get(metric.name);
-      if (one === undefined) {
-        one = { metric, series: new Map() };
-        found.set(metric.name, one);
-      }
-      for (const sample of metric.samples) add(one.series, metric.together, sample, worker);
+      const { series } = found.getOrInsertComputed(metric.name, () => ({ metric, series: new Map() }));
+      for (const sample of metric.samples) add(series, metric.together, sample, worker);
     }
   }
   return [...found.values()].map(({ metric, series }) => ({

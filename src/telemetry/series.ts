@@ -23,9 +23,7 @@ class MetricFamily<Series extends { samples(labels: string): Sample[] }> {
     const known = this.series.get(written);
     if (known !== undefined) return known;
     const labels = this.series.size < MAX_SERIES ? written : OTHERS;
-    const series = this.series.get(labels) ?? this.make();
-    this.series.set(labels, series);
-    return series;
+    return this.series.getOrInsertComputed(labels, this.make);
   }
 
   read(): Metric {

@@ -9,9 +9,7 @@ export class Families {
   private readonly loaded = new Map<TokenizerFamily, Promise<BytePairs>>();
 
   get(family: TokenizerFamily): Promise<BytePairs> {
-    let pairs = this.loaded.get(family);
-    if (pairs === undefined) this.loaded.set(family, (pairs = LOADERS[family]()));
-    return pairs;
+    return this.loaded.getOrInsertComputed(family, () => LOADERS[family]());
   }
 }
 

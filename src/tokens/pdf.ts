@@ -41,8 +41,7 @@ class PdfPages {
     for (const text of objects.texts()) {
       if (UNSURE.test(text)) throw new Unreadable();
       for (const [, name, number] of text.matchAll(NAMED)) {
-        const meant = this.named.get(name!) ?? new Set();
-        this.named.set(name!, meant.add(Number(number)));
+        this.named.getOrInsertComputed(name!, () => new Set()).add(Number(number));
         if (this.named.size > MAX_NAMES) throw new Unreadable();
       }
     }

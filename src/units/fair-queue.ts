@@ -53,10 +53,7 @@ export class FairQueue<Slot> {
       signal?.addEventListener("abort", leave);
       this.waiting += 1;
       this.weight += weight;
-      const queues = this.ranks[rank]!;
-      const queue = queues.get(turn);
-      if (queue === undefined) queues.set(turn, [waiter]);
-      else queue.push(waiter);
+      this.ranks[rank]!.getOrInsertComputed(turn, () => []).push(waiter);
     });
   }
 

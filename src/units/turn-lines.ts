@@ -16,13 +16,12 @@ export class TurnLines {
 
   /** Resolves with what ends the turn, once it has come; null where too many wait already. */
   async take(what: string): Promise<(() => void) | null> {
-    const line = this.lines.get(what) ?? { length: 0, last: Promise.resolve() };
+    const line = this.lines.getOrInsertComputed(what, () => ({ length: 0, last: Promise.resolve() }));
     if (line.length >= this.maxWaiting) return null;
     const before = line.last;
     const turn = Promise.withResolvers<void>();
     line.last = turn.promise;
     line.length += 1;
-    this.lines.set(what, line);
     await before;
     return () => {
       line.length -= 1;

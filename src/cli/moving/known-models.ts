@@ -16,9 +16,7 @@ export class KnownModels {
   constructor(private readonly at: EpochMs) {}
 
   of(preset: Preset): readonly KnownModel[] {
-    const known = this.byPreset.get(preset.id) ?? knownModels(preset, this.at);
-    this.byPreset.set(preset.id, known);
-    return known;
+    return this.byPreset.getOrInsertComputed(preset.id, () => knownModels(preset, this.at));
   }
 
   /** By its name at the provider, else at any other. */

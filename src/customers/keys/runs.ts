@@ -138,8 +138,7 @@ export class Runs {
     subject: string,
     read: (reads: RunReads) => Promise<Result>,
   ): Promise<Result> {
-    const reads = this.reading.get(subject) ?? { readers: 0, changes: 0 };
-    this.reading.set(subject, reads);
+    const reads = this.reading.getOrInsertComputed(subject, () => ({ readers: 0, changes: 0 }));
     reads.readers += 1;
     try {
       return await read(reads);

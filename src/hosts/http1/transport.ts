@@ -66,26 +66,21 @@ export class Http1Transport implements Transport {
   }
 
   private lineTo(destination: Destination): RequestHead {
-    let line = this.lines.get(destination);
-    if (line === undefined) {
+    return this.lines.getOrInsertComputed(destination, () => {
       const endpoint = endpointOf(destination.host);
-      line = { endpoint, start: headStart(destination, endpoint) };
-      this.lines.set(destination, line);
-    }
-    return line;
+      return { endpoint, start: headStart(destination, endpoint) };
+    });
   }
 
   private poolOf(endpoint: HostEndpoint): Pool {
-    let pool = this.pools.get(endpoint.origin);
-    if (pool === undefined) {
+    return this.pools.getOrInsertComputed(endpoint.origin, () => {
       this.dropVacantPools();
       const { clock, onFault, address: hostname = endpoint.hostname } = this.options;
       const dialled = { ...endpoint, hostname };
-      pool = new Pool(dialled, this.limits, this.tlsOf(endpoint), clock, this.arrivals, onFault);
+      const pool = new Pool(dialled, this.limits, this.tlsOf(endpoint), clock, this.arrivals, onFault);
       if (this.closed) pool.close();
-      this.pools.set(endpoint.origin, pool);
-    }
-    return pool;
+      return pool;
+    });
   }
 
   /** Origins leave with a reload of the catalog; theirs stay until another origin is met. */

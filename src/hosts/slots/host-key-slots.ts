@@ -33,8 +33,7 @@ export class HostKeySlots {
     for (const name of this.states.keys())
       if (!keys.some((key) => key.name === name)) this.states.delete(name);
     this.inOrder = keys.map((key) => {
-      const state = this.states.get(key.name) ?? new KeyState(key);
-      this.states.set(key.name, state);
+      const state = this.states.getOrInsertComputed(key.name, () => new KeyState(key));
       state.key = key;
       return state;
     });

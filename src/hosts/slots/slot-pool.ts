@@ -88,12 +88,7 @@ export class SlotPool {
   }
 
   private tally(worker: number): WorkerSlots {
-    let tally = this.tallies.get(worker);
-    if (tally === undefined) {
-      tally = { has: 0, lacks: 0, owes: 0 };
-      this.tallies.set(worker, tally);
-    }
-    return tally;
+    return this.tallies.getOrInsertComputed(worker, () => ({ has: 0, lacks: 0, owes: 0 }));
   }
 }
 

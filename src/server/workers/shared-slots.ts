@@ -12,8 +12,7 @@ export class SharedSlots {
 
   handleMessage(worker: number, { kind, host, most, count }: SlotsMessage): void {
     const key = `${most} ${host}`;
-    const pool = this.pools.get(key) ?? this.open(host, most);
-    this.pools.set(key, pool);
+    const pool = this.pools.getOrInsertComputed(key, () => this.open(host, most));
     if (kind === "slots_wanted") pool.requested(worker, count);
     else pool.returned(worker, count);
     if (pool.idle) this.pools.delete(key);

@@ -141,9 +141,7 @@ export class SqliteDatabase extends Database {
   }
 
   private statement(text: string) {
-    let prepared = this.prepared.get(text);
-    if (prepared === undefined) this.prepared.set(text, (prepared = this.db.prepare(text)));
-    return prepared;
+    return this.prepared.getOrInsertComputed(text, () => this.db.prepare(text));
   }
 }
 

@@ -235,13 +235,8 @@ interface Fate {
 
 function batchOf(lines: readonly PendingCommit[], placed: ReadonlySet<ReceiptId>): CommitBatch {
   const fates = new Map<ReceiptId, Fate>();
-  const fateOf = (receipt: ReceiptId): Fate => {
-    const known = fates.get(receipt);
-    if (known !== undefined) return known;
-    const fate: Fate = { hold: null, held: null, delivered: null, end: null };
-    fates.set(receipt, fate);
-    return fate;
-  };
+  const unknown = (): Fate => ({ hold: null, held: null, delivered: null, end: null });
+  const fateOf = (receipt: ReceiptId): Fate => fates.getOrInsertComputed(receipt, unknown);
   for (const { record } of lines) {
     if (record.kind === "hold") {
       if (record.about.stream) fateOf(record.receipt).hold = record;

@@ -100,11 +100,8 @@ const words = (list: string): string[] => (list === "" ? [] : list.split(" "));
 function monthOf(months: Map<string, FoldedMonth>, { balance_id, at }: SummedEnd): FoldedMonth {
   const month = windowAt("month", at).startsAt;
   const name = `${balance_id} ${month}`;
-  let sum = months.get(name);
-  if (sum === undefined) {
-    months.set(name, (sum = { balance_id, month, receipts: 0, charged: 0, written_off: 0, lost: 0 }));
-  }
-  return sum;
+  const none = () => ({ balance_id, month, receipts: 0, charged: 0, written_off: 0, lost: 0 });
+  return months.getOrInsertComputed(name, none);
 }
 
 const add = (sums: Map<string, number>, name: string, amount: number): void => {

@@ -37,9 +37,7 @@ export class CallIndexes {
   private number(choice: MutableJson | null, call: MutableJson | null): boolean {
     if (choice === null || call === null) return false;
     this.choices ??= new Map();
-    let indexes = this.choices.get(choice.index);
-    if (indexes === undefined) this.choices.set(choice.index, (indexes = new ChoiceIndexes(this.parts)));
-    return indexes.number(call);
+    return this.choices.getOrInsertComputed(choice.index, () => new ChoiceIndexes(this.parts)).number(call);
   }
 }
 

@@ -29,11 +29,10 @@ export class ChatCollector implements Collector {
 
   private addChoice(at: number, given: MutableJson): void {
     const index = typeof given.index === "number" ? given.index : at;
-    let choice = this.choices.get(index);
-    if (choice === undefined) {
+    const choice = this.choices.getOrInsertComputed(index, () => {
       this.parts.begin();
-      this.choices.set(index, (choice = newChoice(index)));
-    }
+      return newChoice(index);
+    });
     // A host's own `message` would take the place of ours, and need not even be an object.
     const { delta, message: _message, logprobs, ...rest } = given;
     for (const [name, value] of Object.entries(rest)) if (value !== null) choice.members[name] = value;
@@ -80,8 +79,7 @@ function growCalls(known: Map<unknown, MutableJson>, more: readonly unknown[]): 
   for (const value of more) {
     const call = asObject(value);
     if (call === null) continue;
-    const grown = known.get(call.index) ?? {};
-    known.set(call.index, grown);
+    const grown = known.getOrInsertComputed(call.index, () => ({}));
     grow(grown, call);
   }
 }

@@ -126,11 +126,8 @@ class Fitting {
    */
   private idOf(id: unknown): unknown {
     if (this.quirks.shortCallIds !== true || typeof id !== "string" || SHORT_ID.test(id)) return id;
-    const known = this.shortIds.get(id);
-    if (known !== undefined) return known;
-    const short = `c${String(this.shortIds.size).padStart(8, "0")}`;
-    this.shortIds.set(id, short);
-    return short;
+    const next = () => `c${String(this.shortIds.size).padStart(8, "0")}`;
+    return this.shortIds.getOrInsertComputed(id, next);
   }
 }
 

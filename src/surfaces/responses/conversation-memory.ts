@@ -15,8 +15,7 @@ export class ConversationMemory {
   keep(lane: LaneState, items: readonly Uint8Array[]): void {
     this.forget(lane);
     const bytes = sizeOf(items) + OVERHEAD;
-    let own = this.owners.get(lane.owner);
-    if (own === undefined) this.owners.set(lane.owner, (own = { bytes: 0, lanes: new Map() }));
+    const own = this.owners.getOrInsertComputed(lane.owner, () => ({ bytes: 0, lanes: new Map() }));
     own.lanes.set(lane, { items, bytes });
     own.bytes += bytes;
     this.bytes += bytes;
@@ -108,8 +107,7 @@ export class Lanes {
 
   /** The conversation that was continued, and what was added to it. */
   keep(name: string | null, responseId: string, from: Continuation, added: readonly Uint8Array[]): void {
-    let lane = this.lanes.get(name);
-    if (lane === undefined) this.lanes.set(name, (lane = { owner: this.owner, responseId }));
+    const lane = this.lanes.getOrInsertComputed(name, () => ({ owner: this.owner, responseId }));
     const compaction = lastCompaction(added);
     const before = compaction === -1 ? from.items() : [];
     // Forgotten while the answer was on its way: without its beginning, the conversation cannot be continued.
