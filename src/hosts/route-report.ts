@@ -1,5 +1,6 @@
 import type { Catalog, Route } from "../catalog/catalog.ts";
 import type { Health, LastFailure } from "../routing/health.ts";
+import type { KeyLoad } from "./slots/host-key-slots.ts";
 import type { HostLoad } from "./slots/host-slots.ts";
 
 /** What past attempts say about a route, as one process may tell another. */
@@ -40,8 +41,13 @@ export function routeReports(health: Health, { models }: Catalog): RouteReport[]
 }
 
 /** What several processes, which each learn by themselves, know together. */
-export function routesTogether(reports: Iterable<readonly RouteReport[]>): RouteReport[] {
-  const found = Map.groupBy([...reports].flat(), ({ host, model }) => routeKey(host, model));
+export const liveTogether = (reports: readonly LiveRoutes[]): LiveRoutes => ({
+  routes: routesTogether(reports.flatMap(({ routes }) => routes)),
+  loads: loadsTogether(reports.flatMap(({ loads }) => loads)),
+});
+
+function routesTogether(reports: readonly RouteReport[]): RouteReport[] {
+  const found = Map.groupBy(reports, ({ host, model }) => routeKey(host, model));
   return [...found.values()].map((same) => ({
     host: same[0]!.host,
     model: same[0]!.model,
@@ -56,6 +62,31 @@ export function routesTogether(reports: Iterable<readonly RouteReport[]>): Route
     lastFailure: latest(same.map(({ lastFailure }) => lastFailure)),
   }));
 }
+
+function loadsTogether(loads: readonly HostLoad[]): HostLoad[] {
+  return [...Map.groupBy(loads, ({ host }) => host)].map(([host, same]) => {
+    const keys = same.flatMap(({ keys = [] }) => keys);
+    return {
+      host,
+      inFlight: sumOf(same, "inFlight"),
+      limit: sumOf(same, "limit"),
+      waiting: sumOf(same, "waiting"),
+      cut: sumOf(same, "cut"),
+      ...(keys.length === 0 ? {} : { keys: keysTogether(keys) }),
+    };
+  });
+}
+
+/** The operator sees the worst that a process knows of a key. */
+const keysTogether = (keys: readonly KeyLoad[]): KeyLoad[] =>
+  [...Map.groupBy(keys, ({ name }) => name).values()].map((same) => ({
+    ...same.reduce((worst, key) =>
+      KEY_STATES.indexOf(key.state) < KEY_STATES.indexOf(worst.state) ? worst : key,
+    ),
+    inFlight: sumOf(same, "inFlight"),
+  }));
+
+const KEY_STATES = ["usable", "resting", "retired"] as const;
 
 export const routeKey = (host: string, model: string): string => `${host}\n${model}`;
 
@@ -78,9 +109,10 @@ function reportOf(health: Health, route: Route): RouteReport {
   };
 }
 
-type Counted = "usable" | "resting" | "unproven" | "served" | "failed";
-const sumOf = (reports: readonly RouteReport[], counted: Counted): number =>
-  reports.reduce((sum, report) => sum + report[counted], 0);
+const sumOf = <Name extends string>(
+  reports: readonly Readonly<Record<Name, number>>[],
+  counted: Name,
+): number => reports.reduce((sum, report) => sum + report[counted], 0);
 
 const latest = (failures: readonly (LastFailure | null)[]): LastFailure | null =>
   failures.reduce((newest, one) => (one !== null && one.at > (newest?.at ?? 0) ? one : newest), null);

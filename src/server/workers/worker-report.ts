@@ -1,6 +1,4 @@
-import { type LiveRoutes, routesTogether } from "../../hosts/route-report.ts";
-import type { KeyLoad } from "../../hosts/slots/host-key-slots.ts";
-import type { HostLoad } from "../../hosts/slots/host-slots.ts";
+import { type LiveRoutes, liveTogether } from "../../hosts/route-report.ts";
 import { lasting, type Metric, togetherOf } from "../../telemetry/metric.ts";
 import { labels, sampled } from "../../telemetry/series.ts";
 import { atMost, type Clock } from "../../units/clock.ts";
@@ -38,11 +36,9 @@ export class WorkerReport {
 
   async hosts(): Promise<LiveRoutes> {
     const silent = await this.round();
-    const reported = [...this.latest].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts]));
-    return {
-      routes: routesTogether(reported.map(({ routes }) => routes)),
-      loads: loadsTogether(reported.flatMap(({ loads: lines }) => lines)),
-    };
+    return liveTogether(
+      [...this.latest].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts])),
+    );
   }
 
   /** The worker's process has ended; another is started in its place. */
@@ -75,7 +71,7 @@ export class WorkerReport {
       if (state !== undefined) this.latest.set(number, state);
     });
     await atMost(this.clock, ANSWER_MS, Promise.all(answers));
-    return new Set(silent);
+    return silent;
   }
 
   private own(silent: ReadonlySet<number>): Metric[] {
@@ -110,37 +106,3 @@ export interface ReportingWorker {
 
 /** Samples of one metric: the labels of models that were configured once and of hosts that are gone add up. */
 const MAX_PAST_SAMPLES = 100_000;
-
-/** Each worker learns by itself: the operator sees the worst. */
-function keysTogether(known: readonly KeyLoad[], keys: readonly KeyLoad[]): KeyLoad[] {
-  return keys.map((key) => {
-    const same = known.find(({ name }) => name === key.name);
-    if (same === undefined) return key;
-    const worst = KEY_STATES.indexOf(same.state) > KEY_STATES.indexOf(key.state) ? same : key;
-    return { ...worst, inFlight: same.inFlight + key.inFlight };
-  });
-}
-
-const KEY_STATES = ["usable", "resting", "retired"] as const;
-
-function loadsTogether(loads: readonly HostLoad[]): HostLoad[] {
-  const found = new Map<string, HostLoad>();
-  for (const load of loads) {
-    const sum: HostLoad = found.get(load.host) ?? {
-      host: load.host,
-      inFlight: 0,
-      limit: 0,
-      waiting: 0,
-      cut: 0,
-    };
-    found.set(load.host, {
-      host: load.host,
-      inFlight: sum.inFlight + load.inFlight,
-      limit: sum.limit + load.limit,
-      waiting: sum.waiting + load.waiting,
-      cut: sum.cut + load.cut,
-      ...(load.keys === undefined ? {} : { keys: keysTogether(sum.keys ?? [], load.keys) }),
-    });
-  }
-  return [...found.values()];
-}
