@@ -56,18 +56,14 @@ export class Repeats {
    * For another worker, which was asked. Null where it is not known and nothing is started: because this worker is on its
    * way out, or was only asked for what it keeps.
    */
-  async answerPassed(
-    surface: SurfaceName,
-    call: GenerationCall,
-    ifKept = false,
-  ): Promise<GenerationAnswer | Refusal | null> {
-    const request = await this.keyed(call, idempotencyKeyOf(call.headers) ?? "");
+  async answerPassed(surface: SurfaceName, call: GenerationCall, ifKept = false): PassedAnswer {
+    const request = await this.keyed(surface, call, idempotencyKeyOf(call.headers) ?? "");
     if (request === null) return ifKept ? null : this.deps.generate(surface, call);
     if (refused(request)) return request;
-    if (this.known.has(request.id)) return this.answerHere(request, surface, call);
+    if (this.known.has(request.id)) return this.answerHere(request);
     if (ifKept || this.isLeaving) return null;
-    const elsewhere = await this.deps.peers?.kept(request, surface, call);
-    return elsewhere ?? this.answerHere(request, surface, call);
+    const elsewhere = await this.deps.peers?.kept(request);
+    return elsewhere ?? this.answerHere(request);
   }
 
   /** Begins nothing more for other workers. */
@@ -85,17 +81,19 @@ export class Repeats {
     call: GenerationCall,
     key: string,
   ): Promise<GenerationAnswer | Refusal> {
-    const request = await this.keyed(call, key);
+    const request = await this.keyed(surface, call, key);
     if (request === null) return this.deps.generate(surface, call);
     if (refused(request)) return request;
-    const { peers } = this.deps;
-    const elsewhere =
-      peers === null || this.known.has(request.id) ? null : await peers.answer(request, surface, call);
-    return elsewhere ?? this.answerHere(request, surface, call);
+    const elsewhere = this.known.has(request.id) ? null : await this.deps.peers?.answer(request);
+    return elsewhere ?? this.answerHere(request);
   }
 
   /** Null where the key means nothing. */
-  private async keyed(call: GenerationCall, key: string): Promise<KeyedRequest | Refusal | null> {
+  private async keyed(
+    surface: SurfaceName,
+    call: GenerationCall,
+    key: string,
+  ): Promise<KeyedRequest | Refusal | null> {
     const { deps } = this;
     if (!FORM.test(key)) return malformed();
     const holder = await deps.keyring.identify(call.secret, deps.clock.now());
@@ -103,28 +101,24 @@ export class Repeats {
     if (holder === null || holder.balance.suspended !== null || call.isUnpaid) return null;
     const balance = holder.balance.id;
     // A sibling may be allowed other models and budgets, and numbers its own requests.
-    return { id: `${holder.key.rotationId} ${key}`, balance, pays: await pays(balance, deps.spendable) };
+    const id = `${holder.key.rotationId} ${key}`;
+    return { id, balance, pays: await pays(balance, deps.spendable), surface, call };
   }
 
   /** Awaits nothing before the request is known. */
-  private answerHere(
-    request: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
-  ): Promise<GenerationAnswer | Refusal> | Refusal {
+  private answerHere(request: KeyedRequest): Promise<GenerationAnswer | Refusal> | Refusal {
+    const { surface, call } = request;
     const body = fingerprint(surface, call.body);
     const known = this.known.get(request.id);
-    if (known === undefined) return this.begin(request, body, surface, call);
+    if (known === undefined) return this.begin(request, body);
     const unpaid = unpaidRefusal(request.balance, call, this.deps.unpaidRequests);
     if (unpaid !== null) return unpaid;
     return known.body === body ? known.answer(call.signal, true) : otherBody();
   }
 
   private begin(
-    { id, balance, pays }: KeyedRequest,
+    { id, balance, pays, surface, call }: KeyedRequest,
     body: string,
-    surface: SurfaceName,
-    call: GenerationCall,
   ): Promise<GenerationAnswer | Refusal> | Refusal {
     const room =
       this.rooms.get(balance) ??
@@ -187,18 +181,13 @@ export interface RepeatsDeps {
 
 export interface RepeatPeers {
   /** What the worker that answers for the key says; null where that is this one, and nobody answered in its place. */
-  answer(
-    request: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
-  ): Promise<GenerationAnswer | Refusal | null>;
+  answer(request: KeyedRequest): PassedAnswer;
   /** What those say that answered in this one's place while it was away; null where they keep nothing of it. */
-  kept(
-    request: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
-  ): Promise<GenerationAnswer | Refusal | null>;
+  kept(request: KeyedRequest): PassedAnswer;
 }
+
+/** Null where another worker did nothing. */
+export type PassedAnswer = Promise<GenerationAnswer | Refusal | null>;
 
 /** A request that names a key, of a sender that is authenticated and not suspended. */
 export interface KeyedRequest {
@@ -206,6 +195,9 @@ export interface KeyedRequest {
   readonly id: string;
   readonly balance: BalanceId;
   readonly pays: boolean;
+  readonly surface: SurfaceName;
+  /** Has the prompt: code that waits for the end of an answer keeps none of it. */
+  readonly call: GenerationCall;
 }
 
 /** A request and its answer, for as long as it can be repeated. */

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import type { GenerationAnswer, GenerationCall, Sink } from "../../generation/answer.ts";
+import type { GenerationCall, Sink } from "../../generation/answer.ts";
+import type { PassedAnswer } from "../../generation/idempotency.ts";
 import { ROOM_WAIT_MS } from "../../http/sender.ts";
 import { SMALL_BYTES } from "../../http/sender-body.ts";
 import { listenPrivately } from "../../store/data-folder.ts";
@@ -75,7 +76,7 @@ export class PassedRepeats {
     request: PassedRequest,
     connection: RepeatConnection,
     signal: AbortSignal,
-  ): Promise<GenerationAnswer | Refusal | null> {
+  ): PassedAnswer {
     const { balance, bytes, surface, ifKept } = request;
     const sender = { turn: balance, pays: true };
     const room =
@@ -93,11 +94,7 @@ export class PassedRepeats {
 export interface PassedRepeatsDeps extends ConnectionDeps {
   readonly clock: Clock;
   /** Null where nothing was done. */
-  answer(
-    surface: SurfaceName,
-    call: GenerationCall,
-    ifKept: boolean,
-  ): Promise<GenerationAnswer | Refusal | null>;
+  answer(surface: SurfaceName, call: GenerationCall, ifKept: boolean): PassedAnswer;
   onFault(error: unknown): void;
 }
 
@@ -115,10 +112,7 @@ const callOf = (
   signal,
 });
 
-async function sendAnswer(
-  answer: GenerationAnswer | Refusal | null,
-  connection: RepeatConnection,
-): Promise<void> {
+async function sendAnswer(answer: Awaited<PassedAnswer>, connection: RepeatConnection): Promise<void> {
   if (answer === null) return void connection.sendMessage({ kind: "absent" });
   if (refused(answer)) {
     const { code, message, details } = answer;

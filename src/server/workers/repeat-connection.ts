@@ -30,7 +30,7 @@ export interface PassedRequest {
   readonly bytes: number;
 }
 
-export type PassedAnswer =
+export type PassedReply =
   | { readonly kind: "absent" }
   | { readonly kind: "refused"; readonly refusal: Pick<Refusal, "code" | "message" | "details"> }
   | PassedHead;
@@ -66,7 +66,7 @@ export class RepeatConnection implements Deadline {
     socket.on("close", () => this.closed());
   }
 
-  sendMessage(message: RepeatGreeting | PassedRequest | PassedAnswer): boolean | Promise<boolean> {
+  sendMessage(message: RepeatGreeting | PassedRequest | PassedReply): boolean | Promise<boolean> {
     return this.send(Buffer.from(JSON.stringify(message)));
   }
 

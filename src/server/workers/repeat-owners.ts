@@ -1,17 +1,17 @@
 import { connect } from "node:net";
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import type {
-  GenerationAnswer,
-  GenerationCall,
-  Sink,
-  StreamedAnswer,
-  WholeAnswer,
-} from "../../generation/answer.ts";
-import { KEPT_MS, type KeyedRequest, type RepeatPeers, tooManyOpen } from "../../generation/idempotency.ts";
+import type { Sink, StreamedAnswer, WholeAnswer } from "../../generation/answer.ts";
+import {
+  KEPT_MS,
+  type KeyedRequest,
+  type PassedAnswer,
+  type RepeatPeers,
+  tooManyOpen,
+} from "../../generation/idempotency.ts";
 import { Refusal, refuse } from "../../units/errors/refusal.ts";
 import {
   type ConnectionDeps,
-  type PassedAnswer,
+  type PassedReply,
   REPEAT_PROTOCOL,
   RepeatConnection,
   type RepeatGreeting,
@@ -42,22 +42,13 @@ export class RepeatOwners implements RepeatPeers {
     this.missedUntilMs = identity.isAgain ? deps.clock.elapsedMs() + KEPT_MS : Number.NEGATIVE_INFINITY;
   }
 
-  async answer(
-    request: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
-  ): Promise<GenerationAnswer | Refusal | null> {
-    const answer = await this.tryWorkers(this.workers(request).before, request, surface, call, false);
-    return answer ?? this.kept(request, surface, call);
+  async answer(request: KeyedRequest): PassedAnswer {
+    return (await this.tryWorkers(this.workers(request).before, request, false)) ?? this.kept(request);
   }
 
-  async kept(
-    request: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
-  ): Promise<GenerationAnswer | Refusal | null> {
+  async kept(request: KeyedRequest): PassedAnswer {
     if (this.deps.clock.elapsedMs() >= this.missedUntilMs) return null;
-    return this.tryWorkers(this.workers(request).behind, request, surface, call, true);
+    return this.tryWorkers(this.workers(request).behind, request, true);
   }
 
   private workers({ id }: KeyedRequest) {
@@ -66,21 +57,14 @@ export class RepeatOwners implements RepeatPeers {
     return { before: order.slice(0, own), behind: order.slice(own + 1) };
   }
 
-  private async tryWorkers(
-    workers: readonly number[],
-    request: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
-    ifKept: boolean,
-  ): Promise<GenerationAnswer | Refusal | null> {
+  private async tryWorkers(workers: readonly number[], request: KeyedRequest, ifKept: boolean): PassedAnswer {
+    const { pays } = request;
     for (const worker of workers) {
-      if (this.passed >= MAX_PASSED || (!request.pays && this.passedUnpaid >= MAX_UNPAID))
-        return tooManyOpen();
-      this.count(request, 1);
-      const connection = await this.lines[worker - 1]!.open(() => this.count(request, -1));
-      const answer =
-        connection === null ? null : await this.passOn(request, surface, call, ifKept, connection);
-      if (call.signal.aborted) return NOBODY_READS;
+      if (this.passed >= MAX_PASSED || (!pays && this.passedUnpaid >= MAX_UNPAID)) return tooManyOpen();
+      this.count(pays, 1);
+      const connection = await this.lines[worker - 1]!.open(() => this.count(pays, -1));
+      const answer = connection === null ? null : await this.passOn(request, ifKept, connection);
+      if (request.call.signal.aborted) return NOBODY_READS;
       if (answer !== null) return answer;
     }
     return null;
@@ -88,12 +72,10 @@ export class RepeatOwners implements RepeatPeers {
 
   /** Null where the other worker says that it did nothing. */
   private async passOn(
-    { balance }: KeyedRequest,
-    surface: SurfaceName,
-    call: GenerationCall,
+    { balance, surface, call }: KeyedRequest,
     ifKept: boolean,
     connection: RepeatConnection,
-  ): Promise<GenerationAnswer | Refusal | null> {
+  ): PassedAnswer {
     const { secret, body, signal } = call;
     const leave = () => connection.destroy();
     signal.addEventListener("abort", leave, { once: true });
@@ -102,7 +84,7 @@ export class RepeatOwners implements RepeatPeers {
     connection.sendMessage({ surface, secret, balance, headers, blocks, ifKept, bytes: body.length });
     connection.send(body);
     const silenceMs = this.deps.silenceMs();
-    const reply = await connection.readMessage<PassedAnswer>(silenceMs);
+    const reply = await connection.readMessage<PassedReply>(silenceMs);
     if (reply?.kind === "stream") {
       const { status, headers } = reply;
       const brokenOff = () => this.deps.brokenOff(surface, streamLost());
@@ -123,7 +105,7 @@ export class RepeatOwners implements RepeatPeers {
     }
   }
 
-  private count({ pays }: KeyedRequest, change: number): void {
+  private count(pays: boolean, change: number): void {
     this.passed += change;
     if (!pays) this.passedUnpaid += change;
   }

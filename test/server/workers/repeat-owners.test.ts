@@ -9,7 +9,6 @@ import type {
   Sink,
   StreamedAnswer,
 } from "../../../src/generation/answer.ts";
-import type { KeyedRequest } from "../../../src/generation/idempotency.ts";
 import { PassedRepeats } from "../../../src/server/workers/passed-repeats.ts";
 import { inOrder, RepeatOwners } from "../../../src/server/workers/repeat-owners.ts";
 import { workerIdentity } from "../../../src/server/workers/worker-identity.ts";
@@ -22,7 +21,12 @@ import { gate } from "../../fakes/gate.ts";
 import { until } from "../../fakes/until.ts";
 
 /** Three workers, of which the last one named in `inOrder` passes requests on. */
-const REQUEST: KeyedRequest = { id: "bal_one key", balance: "bal_one" as BalanceId, pays: true };
+const REQUEST = {
+  id: "bal_one key",
+  balance: "bal_one" as BalanceId,
+  pays: true,
+  surface: "chat.completions" as const,
+};
 const [FIRST, SECOND, OWN] = inOrder(REQUEST.id, 3) as [number, number, number];
 
 let folder: string;
@@ -92,7 +96,7 @@ const callOf = (
 });
 
 const send = (owners: RepeatOwners, call = callOf(), request = REQUEST) =>
-  owners.answer(request, "chat.completions", call);
+  owners.answer({ ...request, call });
 
 const whole = (text: string): GenerationAnswer => ({
   kind: "whole",
@@ -261,7 +265,7 @@ describe("an owner that is back", () => {
     const clock = new ManualClock();
     const owners = back(clock);
     expect(await send(owners)).toMatchObject({ kind: "whole" });
-    expect(await owners.kept(REQUEST, "chat.completions", callOf())).toMatchObject({ kind: "whole" });
+    expect(await owners.kept({ ...REQUEST, call: callOf() })).toMatchObject({ kind: "whole" });
     expect(passed).toEqual([SECOND, OWN, SECOND, OWN].map((number) => [number, true]));
     clock.advance(600_000);
     expect([await send(owners), passed.length]).toEqual([null, 4]);
