@@ -6,7 +6,7 @@ import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { ModelVersion } from "../store/nodes/fleet.ts";
 import { type Clock, pause } from "../units/clock.ts";
 import { invalidField, type Refusal, refuse } from "../units/errors/refusal.ts";
-import type { Log } from "../units/log.ts";
+import { type Log, reportingOnce } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import type { ActiveConfig } from "./active-config.ts";
 
@@ -24,17 +24,11 @@ export class AppliedModels implements ModelLists {
   follow(): void {
     const { books, clock, log } = this.parts;
     if (books.node === null) return;
-    let failure: string | null = null;
-    this.rounds = new Rounds(clock, POLL_MS, async () => {
-      const now = await this.catchUp().then(
-        () => null,
-        (error: unknown) => String(error),
-      );
-      // A store that is away fails each poll alike.
-      if (now !== null && now !== failure) log("models not read", { error: now });
-      failure = now;
-      return POLL_MS;
-    });
+    const poll = reportingOnce(
+      () => this.catchUp(),
+      (error) => log("models not read", { error }),
+    );
+    this.rounds = new Rounds(clock, POLL_MS, poll);
   }
 
   async stop(): Promise<void> {

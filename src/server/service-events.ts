@@ -4,7 +4,7 @@ import type { HostReport } from "../routing/health.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { HostState, SqlHostStates } from "../store/books/host-states.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
-import type { Log } from "../units/log.ts";
+import { type Log, reportingOnce } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import type { ActiveConfig } from "./active-config.ts";
 
@@ -14,30 +14,20 @@ export class ServiceEvents {
   private readonly hosts: HostWatch;
   private notedCatalog: object | null = null;
   private marginsAtMs = 0;
-  private failure: string | null = null;
+  /** Resolves once what is new is recorded, or could not be for now. */
+  readonly prepare = reportingOnce(
+    () => this.note(),
+    (error) => this.deps.log("events not noted", { error }),
+  );
 
   constructor(private readonly deps: ServiceEventsDeps) {
     const { books, clock, hosts } = deps;
     this.hosts = new HostWatch({ states: books.hostStates, clock, hosts });
-    this.rounds = new Rounds(deps.clock, ROUND_MS, async () => {
-      await this.prepare();
-      return ROUND_MS;
-    });
+    this.rounds = new Rounds(clock, ROUND_MS, this.prepare);
   }
 
   stop(): Promise<void> {
     return this.rounds.stop();
-  }
-
-  /** Resolves once what is new is recorded, or could not be for now; never rejects. */
-  async prepare(): Promise<void> {
-    const failure = await this.note().then(
-      () => null,
-      (error: unknown) => String(error),
-    );
-    // A store that is away fails each round alike.
-    if (failure !== null && failure !== this.failure) this.deps.log("events not noted", { error: failure });
-    this.failure = failure;
   }
 
   private async note(): Promise<void> {

@@ -23,10 +23,7 @@ export class MetricExporter {
   ) {
     this.sender = new OtlpSender(settings, deps);
     this.startedAt = deps.clock.now();
-    this.rounds = new Rounds(deps.clock, settings.intervalMs, async () => {
-      await this.send();
-      return settings.intervalMs;
-    });
+    this.rounds = new Rounds(deps.clock, settings.intervalMs, () => this.send());
   }
 
   add(done: FinishedRequest): void {

@@ -6,15 +6,7 @@ import type { Figure } from "../units/figure.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 import { BUILD, VERSION } from "../units/version.ts";
 import type { Metric } from "./metric.ts";
-import {
-  CounterSeries,
-  counters,
-  Distribution,
-  distributions,
-  labels,
-  MAX_SERIES,
-  sampled,
-} from "./series.ts";
+import { type CounterSeries, counters, distributions, labels, MAX_SERIES, sampled } from "./series.ts";
 
 /**
  * What happened in this process since start. It names no key, balance or prompt, and no label comes from what
@@ -65,15 +57,12 @@ export class Metrics {
     const way = this.way(done.surface, this.modelOf(done), done.host ?? "");
     way.outcome(state, errorCode ?? "").add(1);
     if (totalMs !== null) way.duration.observe(totalMs / 1_000);
-    if (done.host === null) return;
-    if (firstTokenMs !== null) way.firstToken.observe(firstTokenMs / 1_000);
-    way.input.add(tokens.input);
-    way.cacheRead.add(tokens.cacheRead);
-    way.cacheWrite.add(tokens.cacheWrite);
-    way.output.add(tokens.output);
-    way.reasoning.add(tokens.reasoning);
-    way.cost.add(usdFromNano(done.cost));
-    if (done.writeOff > 0) way.writtenOff.add(usdFromNano(done.writeOff));
+    const { served } = way;
+    if (served === null) return;
+    if (firstTokenMs !== null) served.firstToken.observe(firstTokenMs / 1_000);
+    for (const [kind, series] of served.tokens) series.add(tokens[kind]);
+    served.cost.add(usdFromNano(done.cost));
+    if (done.writeOff > 0) served.writtenOff.add(usdFromNano(done.writeOff));
   }
 
   /** A generation request was refused before its body was read. */
@@ -109,7 +98,7 @@ export class Metrics {
     const key = `${surface}\n${model}\n${host}`;
     const known = this.series.get(key);
     if (known !== undefined) return known;
-    const way = new RouteSeries(this.families, { surface, model, host });
+    const way = routeSeries(this.families, { surface, model, host });
     if (this.series.size < MAX_SERIES) this.series.set(key, way);
     return way;
   }
@@ -144,43 +133,42 @@ const FIRST_TOKEN_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
 const DURATION_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
 
 /** The series of one surface, model and host, looked up once. */
-class RouteSeries {
-  readonly firstToken: Distribution;
-  readonly duration: Distribution;
-  readonly input: CounterSeries;
-  readonly cacheRead: CounterSeries;
-  readonly cacheWrite: CounterSeries;
-  readonly output: CounterSeries;
-  readonly reasoning: CounterSeries;
-  readonly cost: CounterSeries;
-  readonly writtenOff: CounterSeries;
-  private readonly outcomes = new Map<string, CounterSeries>();
-
-  constructor(
-    private readonly families: Metrics["families"],
-    private readonly at: { readonly surface: string; readonly model: string; readonly host: string },
-  ) {
-    const { model, host } = at;
-    const here = labels(at);
-    const tokens = (kind: string) =>
-      host === "" ? new CounterSeries() : families.tokens.of(labels({ model, host, kind }));
-    this.duration = families.duration.of(here);
-    this.firstToken = host === "" ? new Distribution(FIRST_TOKEN_S) : families.firstToken.of(here);
-    this.input = tokens("input");
-    this.cacheRead = tokens("cache_read");
-    this.cacheWrite = tokens("cache_write");
-    this.output = tokens("output");
-    this.reasoning = tokens("reasoning");
-    this.cost = host === "" ? new CounterSeries() : families.cost.of(labels({ model, host }));
-    this.writtenOff = host === "" ? new CounterSeries() : families.writtenOff.of(labels({ model, host }));
-  }
-
-  outcome(outcome: string, code: string): CounterSeries {
-    const key = code === "" ? outcome : `${outcome}\n${code}`;
-    const count = () => this.families.requests.of(labels({ ...this.at, outcome, code }));
-    return this.outcomes.getOrInsertComputed(key, count);
-  }
+function routeSeries(
+  families: Metrics["families"],
+  at: { readonly surface: string; readonly model: string; readonly host: string },
+) {
+  const { model, host } = at;
+  const outcomes = new Map<string, CounterSeries>();
+  return {
+    outcome(outcome: string, code: string): CounterSeries {
+      const count = () => families.requests.of(labels({ ...at, outcome, code }));
+      return outcomes.getOrInsertComputed(code === "" ? outcome : `${outcome}\n${code}`, count);
+    },
+    duration: families.duration.of(labels(at)),
+    /** Null where no host was asked. */
+    served:
+      host === ""
+        ? null
+        : {
+            firstToken: families.firstToken.of(labels(at)),
+            tokens: TOKEN_KINDS.map(
+              ([name, kind]) => [name, families.tokens.of(labels({ model, host, kind }))] as const,
+            ),
+            cost: families.cost.of(labels({ model, host })),
+            writtenOff: families.writtenOff.of(labels({ model, host })),
+          },
+  };
 }
+
+type RouteSeries = ReturnType<typeof routeSeries>;
+
+const TOKEN_KINDS = [
+  ["input", "input"],
+  ["cacheRead", "cache_read"],
+  ["cacheWrite", "cache_write"],
+  ["output", "output"],
+  ["reasoning", "reasoning"],
+] as const;
 
 const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
   sampled({ name, help, ...more }, [["", value]]);

@@ -9,3 +9,16 @@ export const faultsTo =
       ...(receipt === undefined ? {} : { receipt }),
       error: error instanceof Error ? error.stack : String(error),
     });
+
+/** The same work, which never rejects: it reports a failure once, because a store that is away fails each round alike. */
+export function reportingOnce(
+  work: () => Promise<void>,
+  report: (error: string) => void,
+): () => Promise<void> {
+  let reported: string | null = null;
+  return async () => {
+    const error = await work().then(() => null, String);
+    if (error !== null && error !== reported) report(error);
+    reported = error;
+  };
+}

@@ -8,9 +8,9 @@ export class Rounds {
 
   constructor(
     private readonly clock: Pick<Clock, "after">,
-    firstMs: number,
-    /** Resolves with the ms until the next round; never rejects. */
-    private readonly round: () => Promise<number>,
+    private readonly firstMs: number,
+    /** Resolves with the ms until the next round, where they are not those of the first; never rejects. */
+    private readonly round: () => Promise<number> | Promise<void>,
   ) {
     this.timer = this.after(firstMs);
   }
@@ -35,6 +35,6 @@ export class Rounds {
 
   private async run(): Promise<void> {
     const ms = await this.round();
-    if (!this.over) this.timer = this.after(ms);
+    if (!this.over) this.timer = this.after(ms ?? this.firstMs);
   }
 }

@@ -5,7 +5,11 @@ import { ManualClock } from "../fakes/clock.ts";
 test("a stop ends the pauses; the round that runs sees it, is waited for, and is the last", async () => {
   const clock = new ManualClock();
   const running: (() => void)[] = [];
-  const rounds = new Rounds(clock, 10, () => new Promise((resolve) => running.push(() => resolve(100))));
+  const rounds = new Rounds(
+    clock,
+    10,
+    () => new Promise<number>((resolve) => running.push(() => resolve(100))),
+  );
   clock.advance(10);
   running[0]!();
   await Promise.resolve();

@@ -256,7 +256,6 @@ const answerInquiries = (authority: NodeAuthority, node: string, grants: Grants,
     // An unreachable store is reported elsewhere.
     const found = await authority.inquiries(node).catch(() => []);
     for (const { counter, inquiry } of found) grants.recall(counter, inquiry);
-    return POLL_MS;
   });
 
 const TICK_MS = 250;

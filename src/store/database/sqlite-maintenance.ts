@@ -20,10 +20,9 @@ export class SqliteMaintenance {
     clock: Pick<Clock, "after">,
     private readonly onFault: (error: unknown) => void,
   ) {
+    // A log that was not copied merely grows until the next time.
     this.copies = new Rounds(clock, COPY_LOG_EVERY_MS, async () => {
-      // A log that was not copied merely grows until the next time.
       await this.checkpoint().catch(onFault);
-      return COPY_LOG_EVERY_MS;
     });
   }
 

@@ -210,7 +210,6 @@ export function closeGoneNodes({ registry, usable, clock, log }: Watch): () => v
     } catch (error) {
       log("nodes", { error: String(error) });
     }
-    return CHECK_MS;
   });
   return () => void rounds.stop();
 }
