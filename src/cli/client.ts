@@ -47,9 +47,10 @@ export class Client {
     readonly as: "admin" | "v1" = "v1",
   ) {}
 
-  /** For an account's session: acts on this one of its balances. */
+  /** For an account's session: acts on this one of its balances. Operators name balances in paths. */
   onBalance(balance: string | undefined): Client {
-    return new Client(this.context, this.url, this.bearer, balance ?? this.balance, this.as);
+    if (this.as === "admin" || balance === undefined) return this;
+    return new Client(this.context, this.url, this.bearer, balance);
   }
 
   get<Answer>(path: string): Promise<Answer> {

@@ -614,6 +614,8 @@ test("budgets are listed and changed, by the operator and by the owner", async (
   expect(JSON.parse(changed.out)).toMatchObject({ cap_usd: 7, window: "week" });
   expect((await operator("budgets", "change", "team", "--balance", balance_id)).code).toBe(2);
   expect((await operator("budgets", "list")).code).toBe(2);
+  // What an operator names goes into the path alone: headers cannot hold every name, and must not hold a key.
+  expect((await operator("budgets", "list", "bal_…")).err).toContain("There is no balance `bal_…`");
 });
 
 test("an owner creates a budget that caps each value of a tag, and is shown what the values spent", async () => {
