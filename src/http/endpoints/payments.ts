@@ -21,7 +21,10 @@ import { JsonReply, page } from "../reply.ts";
 import { cardMethod, orderByCard } from "./card-orders.ts";
 import { type CreditOrder, orderByX402 } from "./x402-orders.ts";
 
-/** How credit is paid for, by keys and owners, and what only an operator can decide about it. Nothing of it answers where payments are not configured. */
+/**
+ * How keys and owners pay for credit, and what only an operator can decide about payments. None of them is served where
+ * payments are not configured.
+ */
 export const paymentEndpoints = () => [
   operation("POST /v1/me/saved", PAYMENTS.saved, saved),
   operation("GET /v1/payments/options", PAYMENTS.options, ({ who }, deps) => optionsOf(who, deps)),
@@ -136,10 +139,7 @@ async function order(
   if ((rail === "x402" ? x402 : card) === null)
     return invalidField("rail", "`rail` must be one that GET /v1/payments/options names.");
   const creditOrder: CreditOrder = { balance, keyId: keyOf(who), amount, idempotencyKey };
-  if (rail === "card") {
-    const checkout = await orderByCard(creditOrder, who, exchange.receipt, deps);
-    return refused(checkout) ? checkout : checkout;
-  }
+  if (rail === "card") return orderByCard(creditOrder, who, exchange.receipt, deps);
   const header = exchange.request.headers.get("payment-signature");
   const take = () => orderByX402(creditOrder, header, deps);
   const paid = await (header === null ? take() : againstForging(exchange, take));
