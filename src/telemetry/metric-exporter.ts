@@ -66,29 +66,25 @@ export class MetricExporter {
     const { known } = this.deps;
     const requested = known.model(modelRequested) ? modelRequested : "unknown";
     const key = `${requested}\n${model}\n${host}\n${errorCode}`;
-    const present = this.series.get(key);
-    if (present !== undefined) return present;
-    const isFull = this.series.size >= MAX_SERIES;
-    const server = host === null ? null : known.server(host);
-    const about = isFull
-      ? { "otel.metric.overflow": true }
-      : {
-          "gen_ai.operation.name": "chat",
-          "gen_ai.request.model": requested,
-          "gen_ai.response.model": model,
-          "gen_ai.provider.name": host,
-          "server.address": server?.address ?? null,
-          "server.port": server?.port ?? null,
-          "error.type": errorCode,
-        };
-    const series = this.series.get(isFull ? OTHERS : key) ?? {
-      about: attributes(about),
-      duration: new Distribution(SECONDS),
-      input: new Distribution(TOKENS),
-      output: new Distribution(TOKENS),
-    };
-    this.series.set(isFull ? OTHERS : key, series);
-    return series;
+    const isOver = !this.series.has(key) && this.series.size >= MAX_SERIES;
+    return this.series.getOrInsertComputed(isOver ? OTHERS : key, () => {
+      const server = host === null ? null : known.server(host);
+      const about = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": requested,
+        "gen_ai.response.model": model,
+        "gen_ai.provider.name": host,
+        "server.address": server?.address ?? null,
+        "server.port": server?.port ?? null,
+        "error.type": errorCode,
+      };
+      return {
+        about: attributes(isOver ? { "otel.metric.overflow": true } : about),
+        duration: new Distribution(SECONDS),
+        input: new Distribution(TOKENS),
+        output: new Distribution(TOKENS),
+      };
+    });
   }
 }
 

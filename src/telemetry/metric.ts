@@ -34,17 +34,12 @@ export interface ProcessMetrics {
 
 /** One answer out of many: every metric once, every series once. */
 export function togetherOf(reports: readonly ProcessMetrics[]): Metric[] {
-  const found = new Map<string, { metric: Metric; series: Map<string, Series> }>();
-  for (const { worker, metrics } of reports) {
-    for (const metric of metrics) {
-      const { series } = found.getOrInsertComputed(metric.name, () => ({ metric, series: new Map() }));
-      for (const sample of metric.samples) add(series, metric.together, sample, worker);
-    }
-  }
-  return [...found.values()].map(({ metric, series }) => ({
-    ...metric,
-    samples: [...series.values()].map((one) => sampleOf(one, metric.together)),
-  }));
+  const all = reports.flatMap(({ worker, metrics }) => metrics.map((metric) => labelled(metric, worker)));
+  return [...Map.groupBy(all, ({ name }) => name).values()].map((same) => {
+    const samples = same.flatMap((metric) => metric.samples);
+    const series = Map.groupBy(samples, ([suffix, labels]) => `${suffix}{${labels}}`);
+    return { ...same[0]!, samples: [...series.values()].map((one) => combined(one, same[0]!.together)) };
+  });
 }
 
 /**
@@ -55,32 +50,22 @@ export function togetherOf(reports: readonly ProcessMetrics[]): Metric[] {
 export const lasting = (metrics: readonly Metric[]): Metric[] =>
   metrics.filter(({ type, together }) => type !== "gauge" && together === "sum");
 
-interface Series {
-  readonly suffix: string;
-  readonly labels: string;
-  value: number;
-  count: number;
+function labelled(metric: Metric, worker: ProcessMetrics["worker"]): Metric {
+  if (metric.together !== "apart") return metric;
+  const samples = metric.samples.map(
+    ([suffix, labels, value]): Sample => [
+      suffix,
+      [`worker="${worker}"`, labels].filter(Boolean).join(","),
+      value,
+    ],
+  );
+  return { ...metric, samples };
 }
 
-function add(
-  found: Map<string, Series>,
-  together: Together,
-  [suffix, written, value]: Sample,
-  worker: ProcessMetrics["worker"],
-): void {
-  const labels = together === "apart" ? [`worker="${worker}"`, written].filter(Boolean).join(",") : written;
-  const key = `${suffix}{${labels}}`;
-  const known = found.get(key);
-  if (known === undefined) {
-    found.set(key, { suffix, labels, value, count: 1 });
-    return;
-  }
-  known.value = together === "least" ? Math.min(known.value, value) : known.value + value;
-  known.count += 1;
+function combined(samples: readonly Sample[], together: Together): Sample {
+  const [suffix, labels] = samples[0]!;
+  const values = samples.map(([, , value]) => value);
+  const sum = values.reduce((all, some) => all + some, 0);
+  if (together === "least") return [suffix, labels, Math.min(...values)];
+  return [suffix, labels, together === "mean" ? sum / values.length : sum];
 }
-
-const sampleOf = ({ suffix, labels, value, count }: Series, together: Together): Sample => [
-  suffix,
-  labels,
-  together === "mean" ? value / count : value,
-];
