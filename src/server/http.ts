@@ -113,9 +113,8 @@ export function httpDeps(
     },
     health: rooms.health,
     processes: {
-      hosts: async () => (await peers?.query({ about: "hosts" })) ?? rooms.hostsHere(),
-      metrics: async () =>
-        prometheusText((await peers?.query({ about: "metrics" })) ?? reporting.metrics.read()),
+      hosts: async () => (await peers?.query("hosts")) ?? rooms.hostsHere(),
+      metrics: async () => prometheusText((await peers?.query("metrics")) ?? reporting.metrics.read()),
     },
     apps: new AppBundle(),
     onFault: rooms.onFault,

@@ -5,41 +5,19 @@ import type { HostRest } from "../../routing/health.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import type { Metric } from "../../telemetry/metric.ts";
 import type { ReceiptId } from "../../units/id.ts";
+import type { Answer, Question } from "./questions.ts";
 
 /**
  * What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another
  * version.
  */
 export type FromWorker =
-  | Question<SupervisorQuery>
-  | Answer<WorkerAnswers[keyof WorkerAnswers]>
+  | Question<SupervisorQueries>
+  | Answer
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
   | SlotsMessage
   | RestMessage
   | StaysMessage;
-
-export interface Question<Query> {
-  readonly kind: "question";
-  readonly id: number;
-  readonly query: Query;
-}
-
-export interface Answer<Content> {
-  readonly kind: "answer";
-  /** The question's. */
-  readonly id: number;
-  readonly answer: Content;
-}
-
-/** What a worker is asked: for its state, and for a receipt that may be in its memory. */
-export type WorkerQuery =
-  | { readonly about: "state" }
-  | { readonly about: "receipt"; readonly receipt: ReceiptId };
-
-export interface WorkerAnswers {
-  readonly state: WorkerState;
-  readonly receipt: StoredReceipt | null;
-}
 
 /** What a worker says of itself. */
 export interface WorkerState {
@@ -67,32 +45,28 @@ interface StaysMessage {
   readonly routes: readonly RemoteRoute[];
 }
 
-export type SupervisorQuery =
-  | { readonly about: "metrics" }
-  | { readonly about: "hosts" }
+/** What a worker may ask its supervisor. */
+export interface SupervisorQueries {
+  metrics(): Promise<readonly Metric[]>;
+  hosts(): Promise<LiveRoutes>;
   /** In the memory of another worker. */
-  | { readonly about: "receipt"; readonly receipt: ReceiptId }
-  | {
-      readonly about: "throttle";
-      readonly throttled: Throttled;
-      readonly block: string;
-      readonly limit: number;
-    };
-
-/** What is answered to each question. */
-export interface SupervisorAnswers {
-  readonly metrics: readonly Metric[];
-  readonly hosts: LiveRoutes;
-  readonly receipt: StoredReceipt | null;
+  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
   /** Null: it was taken; or seconds until one is free. */
-  readonly throttle: number | null;
+  throttle(throttled: Throttled, block: string, limit: number): number | null;
+}
+
+/** What the supervisor may ask a worker: for its state, and for a receipt that may be in its memory. */
+export interface WorkerQueries {
+  state(): WorkerState;
+  receipt(id: ReceiptId): StoredReceipt | null;
 }
 
 /** What the supervisor tells a worker. */
 export type ToWorker =
   /** To the keeper of the database, once all workers have ended. */
   | { readonly kind: "end" }
-  | Question<WorkerQuery>
+  | Question<WorkerQueries>
+  | Answer
   | {
       readonly kind: "slots_granted" | "slots_recalled";
       readonly host: string;
@@ -100,8 +74,7 @@ export type ToWorker =
       readonly count: number;
     }
   | RestMessage
-  | StaysMessage
-  | Answer<SupervisorAnswers[keyof SupervisorAnswers]>;
+  | StaysMessage;
 
 /** A worker's end of the channel to its supervisor. */
 export interface IpcChannel {

@@ -10,13 +10,11 @@ import {
   ANSWER_MS,
   type FromWorker,
   KEEPER,
-  type SupervisorAnswers,
-  type SupervisorQuery,
+  type SupervisorQueries,
   type ToWorker,
-  type WorkerAnswers,
-  type WorkerQuery,
+  type WorkerQueries,
 } from "./messages.ts";
-import { Questions } from "./questions.ts";
+import { answerTo, Questions } from "./questions.ts";
 import { SharedSlots } from "./shared-slots.ts";
 import { WorkerReport } from "./worker-report.ts";
 
@@ -50,7 +48,7 @@ export class Supervisor {
     this.report = new WorkerReport(options.clock, () =>
       [...this.workers, ...(options.isKept ? [this.keeper] : [])].map(({ number, serving, questions }) => ({
         number,
-        requestState: serving ? () => questions.request({ about: "state" }) : null,
+        requestState: serving ? () => questions.request("state") : null,
       })),
     );
   }
@@ -157,30 +155,20 @@ export class Supervisor {
     }
   }
 
-  private async answer(
-    worker: WorkerProcess,
-    { id, query }: FromWorker & { kind: "question" },
-  ): Promise<void> {
+  private async answer(worker: WorkerProcess, question: FromWorker & { kind: "question" }): Promise<void> {
     const { child } = worker;
-    const answer = await this.answerTo(query, worker);
+    const answer = await answerTo(question, this.queriesOf(worker));
     // Another process in its place has asked nothing.
-    if (worker.child === child) send(worker, { kind: "answer", id, answer });
+    if (worker.child === child) send(worker, answer);
   }
 
-  private answerTo(
-    question: SupervisorQuery,
-    asker: WorkerProcess,
-  ): SupervisorAnswers[keyof SupervisorAnswers] | Promise<SupervisorAnswers[keyof SupervisorAnswers]> {
-    switch (question.about) {
-      case "metrics":
-        return this.report.metrics();
-      case "hosts":
-        return this.report.hosts();
-      case "receipt":
-        return this.receiptOf(this.others(asker), question.receipt);
-      case "throttle":
-        return this.throttles[question.throttled].take(question.block, question.limit);
-    }
+  private queriesOf(asker: WorkerProcess): SupervisorQueries {
+    return {
+      metrics: () => this.report.metrics(),
+      hosts: () => this.report.hosts(),
+      receipt: (id) => this.receiptOf(this.others(asker), id),
+      throttle: (throttled, block, limit) => this.throttles[throttled].take(block, limit),
+    };
   }
 
   /** In the memory of one of them. Null when none of them has it, or those that have not said so keep silent. */
@@ -189,7 +177,7 @@ export class Supervisor {
     receipt: ReceiptId,
   ): Promise<StoredReceipt | null> {
     const answers = workers.map(async ({ questions }) => {
-      const found = await questions.request({ about: "receipt", receipt });
+      const found = await questions.request("receipt", receipt);
       return found ?? Promise.reject();
     });
     const first = Promise.any(answers).catch(() => null);
@@ -264,7 +252,7 @@ interface WorkerProcess {
   /** It served before, in another process. */
   isAgain?: true;
   /** To its present process. */
-  readonly questions: Questions<WorkerQuery, WorkerAnswers>;
+  readonly questions: Questions<WorkerQueries>;
   /** How often in a row it ended soon after its start. */
   failures: number;
 }

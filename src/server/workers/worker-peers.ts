@@ -5,14 +5,14 @@ import type { Health, HostRest } from "../../routing/health.ts";
 import type { StoredReceipt } from "../../store/ledger/receipts.ts";
 import { atMost, type Clock } from "../../units/clock.ts";
 import type { ReceiptId } from "../../units/id.ts";
-import type { IpcChannel, SupervisorAnswers, SupervisorQuery, ToWorker, WorkerState } from "./messages.ts";
-import { Questions } from "./questions.ts";
+import type { IpcChannel, SupervisorQueries, ToWorker, WorkerQueries, WorkerState } from "./messages.ts";
+import { type AnswerOf, answerTo, Questions } from "./questions.ts";
 
 /** What one worker shares with the others, through the supervisor. */
 export class WorkerPeers {
   /** The machine's: a network that one worker throttles is throttled by all. */
   readonly throttles: Throttles = throttlesOf((throttled) => ({
-    take: (block, limit) => this.query({ about: "throttle", throttled, block, limit }),
+    take: (block, limit) => this.query("throttle", throttled, block, limit),
     giveBack: (block) => this.channel.send({ kind: "given_back", throttled, block }),
   }));
   readonly slots: OpenSlotShare = (host, most) => ({
@@ -21,9 +21,7 @@ export class WorkerPeers {
   });
   readonly rests = (rest: HostRest): void => this.channel.send({ kind: "rests", rest });
   readonly stays = (routes: readonly RemoteRoute[]): void => this.channel.send({ kind: "stays", routes });
-  private readonly questions = new Questions<SupervisorQuery, SupervisorAnswers>((question) =>
-    this.channel.send(question),
-  );
+  private readonly questions = new Questions<SupervisorQueries>((question) => this.channel.send(question));
 
   constructor(
     private readonly channel: IpcChannel,
@@ -36,19 +34,16 @@ export class WorkerPeers {
   }
 
   /** The receipt of a request that another worker refused, or has ended a moment ago. */
-  receipt(receipt: ReceiptId): Promise<StoredReceipt | null> {
-    return this.query({ about: "receipt", receipt });
+  receipt(id: ReceiptId): Promise<StoredReceipt | null> {
+    return this.query("receipt", id);
   }
 
   private handleMessage(message: ToWorker, own: SharedRooms): void {
     switch (message.kind) {
       case "answer":
         return this.questions.answered(message);
-      case "question": {
-        const { id, query } = message;
-        const answer = query.about === "state" ? own.state() : own.receipts.here(query.receipt);
-        return this.channel.send({ kind: "answer", id, answer });
-      }
+      case "question":
+        return void this.answer(message, own);
       case "slots_granted":
         return own.slots.given(message.host, message.most, message.count);
       case "slots_recalled":
@@ -60,11 +55,18 @@ export class WorkerPeers {
     }
   }
 
+  private async answer(question: ToWorker & { kind: "question" }, { state, receipts }: SharedRooms) {
+    this.channel.send(await answerTo<WorkerQueries>(question, { state, receipt: (id) => receipts.here(id) }));
+  }
+
   /**
    * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
    */
-  async query<Q extends SupervisorQuery>(question: Q): Promise<SupervisorAnswers[Q["about"]]> {
-    const answer = await atMost(this.clock, TIMEOUT_MS, this.questions.request(question));
+  async query<Name extends keyof SupervisorQueries>(
+    name: Name,
+    ...values: Parameters<SupervisorQueries[Name]>
+  ): Promise<AnswerOf<SupervisorQueries, Name>> {
+    const answer = await atMost(this.clock, TIMEOUT_MS, this.questions.request(name, ...values));
     if (answer === undefined) throw new Error("the supervisor does not answer");
     return answer;
   }
