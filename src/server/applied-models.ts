@@ -9,6 +9,7 @@ import { invalidField, type Refusal, refuse } from "../units/errors/refusal.ts";
 import { type Log, reportingOnce } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import type { ActiveConfig } from "./active-config.ts";
+import type { NodeComparison } from "./node-settings.ts";
 
 /**
  * The models and prices of applied model lists. They are the store's: each process polls for a newer version every second
@@ -70,7 +71,7 @@ export class AppliedModels implements ModelLists {
               applied: accepted.some((one) => one.row === row && row !== null),
             },
       ),
-      pending_nodes: accepted.length > 0 ? await this.parts.pendingNodes() : [],
+      pending_nodes: accepted.length > 0 ? await this.pendingNodes() : [],
     };
   }
 
@@ -91,7 +92,7 @@ export class AppliedModels implements ModelLists {
       );
     const done = await this.add(`undo of version ${present.number}`, back.previous, readSynced(back.models));
     return done
-      ? { version: this.number, restored: back.number, pending_nodes: await this.parts.pendingNodes() }
+      ? { version: this.number, restored: back.number, pending_nodes: await this.pendingNodes() }
       : overtaken();
   }
 
@@ -115,7 +116,7 @@ export class AppliedModels implements ModelLists {
   }
 
   private async putInForce(version: ModelVersion): Promise<void> {
-    const { active, log, onChanged } = this.parts;
+    const { active, log, comparison, onChanged } = this.parts;
     if (version.number <= this.number) return;
     this.number = version.number;
     const models = readSynced(version.models);
@@ -127,34 +128,36 @@ export class AppliedModels implements ModelLists {
       prices: priceVersion,
       source: version.source,
     });
-    await onChanged();
+    onChanged();
+    await comparison.write();
+  }
+
+  /** Waits for nodes, which poll each second; returns those that have not applied it by then. */
+  private async pendingNodes(): Promise<string[]> {
+    const { clock, comparison } = this.parts;
+    for (let poll = 0; poll < MAX_NODE_POLLS; poll++) {
+      if ((await comparison.withOtherModels()).length === 0) return [];
+      await pause(clock, NODES_MS);
+    }
+    return comparison.withOtherModels();
   }
 }
 
-export interface AppliedModelsParts {
+interface AppliedModelsParts {
   readonly books: Pick<Bookkeeping, "modelVersions" | "node">;
-  readonly active: Pick<ActiveConfig, "config" | "synced" | "applyModels">;
+  readonly active: ActiveConfig;
   readonly clock: Clock;
   readonly log: Log;
+  /** With the other nodes. */
+  readonly comparison: Pick<NodeComparison, "write" | "withOtherModels">;
   /** Other models are in force. */
-  onChanged(): Promise<void>;
-  /** Names of the other nodes that do not have the same models yet. */
-  pendingNodes(): Promise<string[]>;
+  onChanged(): void;
 }
 
 const POLL_MS = 1_000;
 /** How often the command checks whether all nodes have applied it. */
 const NODES_MS = 100;
 const MAX_NODE_POLLS = 30;
-
-/** Waits for nodes, which poll each second; returns those that have not applied it by then. */
-export async function awaitNodes(clock: Clock, pending: () => Promise<string[]>): Promise<string[]> {
-  for (let poll = 0; poll < MAX_NODE_POLLS; poll++) {
-    if ((await pending()).length === 0) return [];
-    await pause(clock, NODES_MS);
-  }
-  return pending();
-}
 
 const NONE: ModelVersion = { number: 0, at: 0 as ModelVersion["at"], source: "", previous: 0, models: "[]" };
 

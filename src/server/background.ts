@@ -1,6 +1,7 @@
 import { PaymentWatch } from "../payments/rails/payment-watch.ts";
 import { UNUSED_PACE, unusedSlices } from "../store/customers/unused-keys.ts";
-import { HOURLY, Retention, slicesOf } from "../store/retention.ts";
+import { HOURLY, Retention, type RetentionOptions, slicesOf } from "../store/retention.ts";
+import type { BalanceId } from "../units/id.ts";
 import type { Events } from "./events.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { Rooms } from "./rooms.ts";
@@ -48,31 +49,33 @@ function paymentWatches({ payments }: Rooms, { clock, paymentPace, log }: Gatewa
 
 /** Remove what the configuration keeps for so many days only. */
 function removals({ config: active, clock, books, log }: GatewayParts): Stoppable[] {
-  const shared = { clock, onFault: (error: unknown) => log("books", { error: String(error) }) };
+  const removal = (
+    event: string,
+    keepDays: RetentionOptions["keepDays"],
+    deleteSlice: RetentionOptions["deleteSlice"],
+    pace = HOURLY,
+  ) =>
+    new Retention({
+      clock,
+      keepDays,
+      deleteSlice,
+      pace,
+      onDeleted: (rows) => log(event, rows),
+      onFault: (error) => log("books", { error: String(error) }),
+    });
+  const isInUse = (balance: BalanceId) => books.ledger.counters.ofBalance(balance) !== undefined;
   return [
-    new Retention({
-      ...shared,
-      keepDays: () => active.config.receipts.keepDays,
-      deleteSlice: slicesOf("receipts", books.fold),
-      onDeleted: (rows) => log("receipts deleted", rows),
-      pace: HOURLY,
-    }),
-    new Retention({
-      ...shared,
-      keepDays: () => active.config.changes.keepDays,
-      deleteSlice: slicesOf("changes", (before) => books.changes.forget(before)),
-      onDeleted: (rows) => log("changes deleted", rows),
-      pace: HOURLY,
-    }),
-    new Retention({
-      ...shared,
-      keepDays: () => active.config.unusedDays,
-      deleteSlice: unusedSlices(books.keys, {
-        isInUse: (balance) => books.ledger.counters.ofBalance(balance) !== undefined,
-        forget: (keys, balances) => books.keyring.forget(keys, balances),
-      }),
-      onDeleted: (rows) => log("unused removed", rows),
-      pace: UNUSED_PACE,
-    }),
+    removal("receipts deleted", () => active.config.receipts.keepDays, slicesOf("receipts", books.fold)),
+    removal(
+      "changes deleted",
+      () => active.config.changes.keepDays,
+      slicesOf("changes", (before) => books.changes.forget(before)),
+    ),
+    removal(
+      "unused removed",
+      () => active.config.unusedDays,
+      unusedSlices(books.keys, { isInUse, forget: (keys, balances) => books.keyring.forget(keys, balances) }),
+      UNUSED_PACE,
+    ),
   ];
 }

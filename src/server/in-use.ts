@@ -2,9 +2,10 @@ import type { GenerationDeps } from "../generation/deps.ts";
 import type { Repeats } from "../generation/idempotency.ts";
 import type { Http1Transport } from "../hosts/http1/transport.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import type { OpenSockets } from "../http/websocket/open-sockets.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { ByteBudget } from "../units/byte-budget.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
+import type { Rooms } from "./rooms.ts";
 import type { PassedRepeats } from "./workers/passed-repeats.ts";
 
 /**
@@ -16,22 +17,17 @@ export const inUse = (rooms: RoomsInUse): InUse[] => [...counted(rooms)].filter(
 /** What is taken, with the host or key where there is one, and how much. Below 0: it was given back twice. */
 export type InUse = readonly [what: string, count: number];
 
-export interface RoomsInUse {
-  readonly ledger: Pick<Ledger, "openHolds" | "counters">;
-  readonly generation: Pick<
-    GenerationDeps,
-    "slots" | "health" | "openStreams" | "delivered" | "deadlines" | "prompts" | "payments"
-  > & { readonly counting: Pick<GenerationDeps["counting"], "later"> };
-  readonly counting: { readonly inUse: number };
-  readonly bodies: ByteBudget;
-  readonly sockets: OpenSockets;
-  readonly repeats: Repeats;
-  /** Null where there are no other workers. */
-  readonly passed: Pick<PassedRepeats, "areOpen"> | null;
-  /** These two are null where no port is open. */
-  readonly deps: Pick<HttpDeps, "bodies"> | null;
-  readonly server: Pick<Bun.Server<unknown>, "pendingRequests"> | null;
-}
+type RoomsInUse = Pick<Bookkeeping, "ledger"> &
+  Pick<GatewayParts, "counting"> &
+  Pick<Rooms, "bodies" | "sockets"> & {
+    readonly generation: GenerationDeps;
+    readonly repeats: Repeats;
+    /** Null where there are no other workers. */
+    readonly passed: PassedRepeats | null;
+    /** These two are null where no port is open. */
+    readonly deps: HttpDeps | null;
+    readonly server: Bun.Server<unknown> | null;
+  };
 
 function* counted(rooms: RoomsInUse): Generator<InUse> {
   const { ledger, generation, repeats, deps, server } = rooms;

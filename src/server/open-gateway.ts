@@ -28,7 +28,7 @@ import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
 import { faultsTo, type Log } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
 import { ActiveConfig } from "./active-config.ts";
-import { AppliedModels, awaitNodes } from "./applied-models.ts";
+import { AppliedModels } from "./applied-models.ts";
 import { type BuiltGateway, buildGateway } from "./gateway.ts";
 import { type InUse, socketsInUse } from "./in-use.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
@@ -107,7 +107,9 @@ async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
   const reloads = new ReloadLog(books.changes, clock, active.config);
   const secret = await networkSecret(books, random);
   const comparison = new NodeComparison({ books, active, folder, simulatedUrl, secret, log });
-  const modelLists = await appliedModels(start, books, comparison, () => gateway?.configChanged());
+  const onChanged = () => gateway?.configChanged();
+  const modelLists = new AppliedModels({ books, active, clock, log, comparison, onChanged });
+  await modelLists.catchUp();
   const transport = new Http1Transport({ clock, onFault: faultsTo(log) });
   gateway = buildGateway({
     config: active,
@@ -170,28 +172,6 @@ async function close(
   for (const part of parts) await part.stop();
   await metricsServer?.stop(true);
   await release();
-}
-
-/** With what was applied before this process started. */
-async function appliedModels(
-  { active, clock, log }: Start,
-  books: Bookkeeping,
-  comparison: NodeComparison,
-  configChanged: () => void,
-): Promise<AppliedModels> {
-  const models = new AppliedModels({
-    books,
-    active,
-    clock,
-    log,
-    async onChanged() {
-      configChanged();
-      await comparison.write();
-    },
-    pendingNodes: () => awaitNodes(clock, () => comparison.withOtherModels()),
-  });
-  await models.catchUp();
-  return models;
 }
 
 const openMailer = (folder: DataFolder, { active, clock, random, env, log }: Start): Mailer =>
