@@ -16,7 +16,7 @@ export interface Tokens {
   /** The part of `output` that is audio; absent where that is not known. */
   readonly audioOutput?: number;
   readonly reasoning: number;
-  /** The longest of several prompts that were read one after the other; absent: there was one. */
+  /** The longest prompt, if the host read several one after the other; absent: there was one. */
   readonly longestPrompt?: number;
 }
 

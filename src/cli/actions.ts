@@ -5,7 +5,7 @@ import { type Columns, type CommandContext, show, tableOf } from "./console.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { withProgress } from "./progress.ts";
 
-/** What a command found or did: a value for programs, lines for people, and why it fails nevertheless. */
+/** The result of a command: a value for programs, lines for people, and the failure to end with, if there is one. */
 export type CommandResult = readonly [
   value: unknown,
   lines: readonly string[],
@@ -62,7 +62,7 @@ const action =
     if (failure !== null) throw failure;
   };
 
-/** A short list of the gateway's as a table; `none` is what an empty one comes to. */
+/** A short list of the gateway's as a table; `none` is the line for an empty list. */
 export async function rowsAt<Row>(
   client: Client,
   path: string,

@@ -16,11 +16,11 @@ export const connected = (parent: Command, name: string, options: CommandOptions
     .addOption(allowHttpOption())
     .addOption(jsonOption());
 
-/** Such a command that owners can use, too. */
+/** A connected command that owners can use, too. */
 export const owned = (parent: Command, name: string, options: CommandOptions = {}) =>
   connected(parent, name, options).addOption(ownerOption());
 
-/** Commands behind a word, such as `gateway keys`. */
+/** A command that has subcommands, such as `gateway keys`. */
 export const groupOf = (parent: Command, name: string, description: string): Command =>
   parent.command(name).description(description) as Command;
 

@@ -65,7 +65,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   );
 }
 
-/** By heading: the member of a row, or what is made of the row. */
+/** By heading: the name of a row's member, or a function of the row. */
 export type Columns<Row> = Readonly<Record<string, CellOf<Row> | ((row: Row) => Cell)>>;
 type CellOf<Row> = { [Name in keyof Row]-?: Row[Name] extends Cell | undefined ? Name : never }[keyof Row];
 

@@ -25,7 +25,7 @@ export const failing = (check: string, detail: string, next: string | null): Fin
   next,
 });
 
-/** A warning with the same facts where something is not as it should be. */
+/** `ok`, or a warning with the same detail. */
 export const okIf = (isGood: boolean, check: string, detail: string, next: string): Finding =>
   isGood ? ok(check, detail) : warning(check, detail, next);
 

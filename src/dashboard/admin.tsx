@@ -16,7 +16,7 @@ import { ReceiptPage } from "./admin/receipt.tsx";
 import { Requests } from "./admin/requests.tsx";
 import { RoleProvider } from "./admin/role-button.tsx";
 import { Usage } from "./admin/usage.tsx";
-import { Api, unknown } from "./api.ts";
+import { Api, onUnauthorized } from "./api.ts";
 import { Button } from "./parts/button.tsx";
 import { ActionForm, TextField, useField } from "./parts/field.tsx";
 import { type AppPage, Entrance, Frame, PageAt } from "./parts/page.tsx";
@@ -50,7 +50,7 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
   const text = useField("");
   const open = useAction(async () => {
     const token = text.value.trim();
-    await new Api(token).get("admin/hosts").catch(unknown("That is not this gateway's admin token."));
+    await new Api(token).get("admin/hosts").catch(onUnauthorized("That is not this gateway's admin token."));
     onToken(token);
   });
   return (

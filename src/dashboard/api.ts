@@ -90,8 +90,8 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** For a catch: says what a credential is not that opens nothing. */
-export const unknown =
+/** For `catch`: replaces a 401 by an error with this message. */
+export const onUnauthorized =
   (message: string) =>
   (error: unknown): never => {
     throw error instanceof ApiRefusal && error.status === 401 ? new Error(message) : error;

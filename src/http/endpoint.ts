@@ -16,7 +16,7 @@ export interface Endpoint {
   readonly isBusy?: boolean;
   /** What the API's document says of it. */
   readonly about: About;
-  /** A reply, a refusal, a response; or the JSON of the first answer that is declared. */
+  /** Returns a reply, a refusal or a response; any other object is the JSON of the first status in `about.answers`. */
   readonly handle: (exchange: HttpExchange) => Promise<object> | object;
 }
 

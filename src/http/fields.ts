@@ -118,7 +118,7 @@ export function readTime(param: string, value: string): EpochMs | Refusal {
     : (at as EpochMs);
 }
 
-/** From when to when, as queries have it. */
+/** The times `since` and `until` of a query; null for those that it does not name. */
 export function readSpan({ since, until }: Record<"since" | "until", string | null>) {
   const from = since === null ? null : readTime("since", since);
   if (refused(from)) return from;

@@ -64,7 +64,7 @@ export interface OperationRequest<P extends string, A extends About> {
   readonly exchange: HttpExchange;
 }
 
-/** What handlers get of a query that is declared so. */
+/** The parsed query of requests to such an endpoint, with its defaults. */
 export type QueryOf<A extends About> = OperationRequest<string, A>["query"];
 
 export type Answered<A extends About> =

@@ -1,7 +1,7 @@
 import { errorObject, type Refusal, refusalHeaders } from "../units/errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 
-/** What an endpoint answers with besides JSON alone, before it becomes a response. */
+/** An answer whose status is not the first that is declared, or that has headers or written JSON of its own. */
 export class JsonReply<T = unknown> {
   constructor(
     readonly status: number,

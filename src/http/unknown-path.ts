@@ -23,7 +23,7 @@ export function unknownPath(
   return { why: refuse("unsupported_endpoint", message), headers: {} };
 }
 
-/** The rest of the sentence that begins with the path. */
+/** Completes a sentence that begins with the path. */
 function whyNotServed(
   path: string,
   method: string,

@@ -314,7 +314,7 @@ class AttemptTally {
     this.circuit.served(nowMs, by);
   }
 
-  /** Returns since when it fails. */
+  /** Returns the time of the first failure since the last answer. */
   noteFailed(at: EpochMs): EpochMs {
     this.failed += 1;
     return (this.failingSince ??= at);

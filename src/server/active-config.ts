@@ -15,7 +15,7 @@ export class ActiveConfig {
   http!: HttpSettings;
   /** Rows of model lists, on top of the configuration. */
   synced: readonly SyncedModel[] = [];
-  /** The number of the version that they are; 0 for none. */
+  /** The version of `synced`; 0 before the first. */
   modelVersion = 0;
   private readonly started: Config;
   private url = "";

@@ -1,5 +1,5 @@
 import type { SetUpAnswer } from "../../api/keys.ts";
-import { Api, unknown } from "../api.ts";
+import { Api, onUnauthorized } from "../api.ts";
 import { Button } from "../parts/button.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
 import { Entrance, Note, Problem, Section } from "../parts/page.tsx";
@@ -42,7 +42,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
     if (secret === null) {
       throw new Error("That is not a recovery secret: one begins with or-rec-, followed by 44 characters.");
     }
-    await new Api(secret).get("v1/me").catch(unknown("No balance has this recovery secret."));
+    await new Api(secret).get("v1/me").catch(onUnauthorized("No balance has this recovery secret."));
     onRecovery(secret);
   });
   return (

@@ -43,5 +43,5 @@ export interface ButtonProps {
 
 export type ButtonVariant = "primary" | "primary danger" | "quiet" | "quiet danger" | "link" | "link danger";
 
-/** How the dialog ends that a button has opened: closed, or with its work done. */
+/** For the dialog that a button opens: `close` leaves it, `done` also reports that its work is done. */
 export const DialogEnds = createContext({ close: () => {}, done: () => {} });

@@ -45,7 +45,7 @@ export const changeColumns = (isEverybodys: boolean): readonly Column<ChangeAnsw
 
 const Id = ({ of }: { of: ComponentChildren }) => <div class="mono soft small">{of}</div>;
 
-/** `key.changed`, as people say it: key changed. */
+/** `key.changed` as words: key changed. */
 export const actionText = (action: string): string => words(action.replace(".", " "));
 
 const Fields = ({ of: { before, after } }: { of: ChangeAnswer }) => (

@@ -113,7 +113,7 @@ function useDeed<Made>({ act, once }: Deed<Made>) {
   return { acting, close, shown: secret && <SaveOnce of={secret} onDone={done} /> };
 }
 
-/** It closes once it is confirmed as saved. */
+/** Closes only when its reader confirms that the secret is saved. */
 function SaveOnce({ of: { title, note, onSaved, ...secret }, onDone }: SaveOnceProps) {
   const [saved, setSaved] = useState(false);
   const end = () => {

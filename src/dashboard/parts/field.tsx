@@ -94,7 +94,7 @@ interface TextFieldProps extends FieldState {
   readonly required?: boolean;
 }
 
-/** What can be filled in, below its label and above its hint. */
+/** An input between its label and its hint. */
 function Labelled({ label, hint, children }: LabelledProps) {
   const id = useId();
   const hintId = hint === undefined ? undefined : `${id}-hint`;
@@ -136,7 +136,7 @@ interface ChoiceProps extends FieldState {
   /** Values, with what is shown for each where that is not `nameOf` it, or the value itself. */
   readonly options: readonly Option[];
   readonly nameOf?: (option: string) => string;
-  /** What no value means; without it, there always is one. */
+  /** The option for an empty value; without it, a value must be chosen. */
   readonly all?: string;
 }
 

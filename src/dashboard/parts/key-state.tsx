@@ -48,7 +48,7 @@ const MAX_IDS = 100;
 const listed = async (api: Api, path: string, ids: readonly string[]): Promise<readonly KeyAnswer[]> =>
   (await api.get<List<KeyAnswer>>(`${path}?limit=${MAX_IDS}&ids=${ids.join()}`)).data;
 
-/** Keys of different balances are in no list. */
+/** One by one: no list has keys of several balances. */
 const everybodys = async (api: Api, ids: readonly string[]): Promise<readonly KeyAnswer[]> =>
   (await Promise.all(ids.map((id) => api.get<KeyAnswer>(`admin/keys/${id}`).catch(() => [])))).flat();
 

@@ -68,10 +68,10 @@ export const sortedBy = ({ value, onValue }: FieldState, column: string): Column
 
 interface TableProps<Row> {
   readonly of: readonly Row[];
-  /** What tells a row from the others, unless they have an id. */
+  /** The key of a row that has no id. */
   readonly by?: (row: Row, index: number) => string;
   readonly columns: readonly Column<Row>[];
-  /** Rows after those, and rows below all of them. */
+  /** Further rows of the body, and those of the footer. */
   readonly children?: ComponentChildren;
   readonly foot?: ComponentChildren;
 }
@@ -175,7 +175,7 @@ export function usePages<T extends { readonly id: string }>(path: string, query:
   };
 }
 
-/** What filters find may lie pages behind: some that are empty are passed over. */
+/** With a filter, pages may be empty and have a next one: skips some of them. */
 async function pageWithRows<T>(
   read: (before: string | null) => Promise<Page<T>>,
   from: string | null,

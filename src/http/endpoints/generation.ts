@@ -64,7 +64,7 @@ function surface(
   };
 }
 
-/** The body has been read, so that it is known whether its sender could pay for it. */
+/** Call it after the body was read: before, `isUnpaid` is not known. */
 const callOf = (secret: string, body: Uint8Array, exchange: HttpExchange): GenerationCall => ({
   secret,
   body,

@@ -80,7 +80,7 @@ export const keyEndpoints = (): Endpoint[] => [
   ),
 ];
 
-/** The keys of any balance, for its operator: never a secret but of a new one, nor a hash. */
+/** Keys of any balance, for the operator: answers have no hash, and no secret except that of a new key. */
 export const adminKeyEndpoints = () => [
   operation("GET /admin/balances/:id/keys", ADMIN.keys, async ({ params, query }, deps) => {
     const balance = await balanceNamed(params.id, deps);

@@ -11,7 +11,10 @@ import { accepts, readSpan, readUsd, repeated } from "../fields.ts";
 import { operation, type QueryOf } from "../operation.ts";
 import { pageBefore, replyAs } from "../reply.ts";
 
-/** Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner all of the balance; the operator everybody's. */
+/**
+ * Receipts: a key reads its own, and by id or `key_id` those of the keys that it replaced; an owner reads all of the balance,
+ * and the operator everybody's.
+ */
 export const receiptEndpoints = () => [
   operation("GET /v1/receipts", RECEIPTS.list, async ({ who, query }, deps) => {
     const { limit, before } = query;

@@ -9,7 +9,7 @@ import type { HttpDeps } from "../deps.ts";
 import { operation } from "../operation.ts";
 import { list } from "../reply.ts";
 
-/** Where an owner has the events of a balance sent, and how deliveries go, for the operator. */
+/** Owners' endpoints for the events of a balance; the operator sees whether deliveries succeed. */
 export const webhookEndpoints = () => [
   operation("GET /v1/webhooks", WEBHOOKS.list, async ({ who }, { webhooks }) =>
     list((await webhooks.list(who.balance.id)).map(view)),

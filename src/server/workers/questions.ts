@@ -13,7 +13,7 @@ export interface Answer {
   readonly answer: unknown;
 }
 
-/** What one process has asked another, and has no answer to yet. */
+/** Questions to another process that it has not answered yet. */
 export class Questions<Queries extends AsMethods<Queries>> {
   private lastId = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
@@ -39,13 +39,13 @@ export class Questions<Queries extends AsMethods<Queries>> {
     this.open.get(id)?.(answer);
   }
 
-  /** Nobody answers what is open. */
+  /** The other process has ended. */
   drop(): void {
     for (const resolve of this.open.values()) resolve(undefined);
   }
 }
 
-/** What this process says to the question of another. */
+/** Answers another process's question. */
 export const answerTo = async <Queries extends AsMethods<Queries>>(
   { id, name, values }: Question<Queries>,
   queries: Queries,

@@ -171,7 +171,7 @@ export class Supervisor {
     };
   }
 
-  /** In the memory of one of them. Null when none of them has it, or those that have not said so keep silent. */
+  /** Asks these workers for a receipt in their memory. Null when none has it, or those that may have it do not answer in time. */
   private async receiptOf(
     workers: readonly WorkerProcess[],
     receipt: ReceiptId,

@@ -100,7 +100,7 @@ export class WorkerReport {
 
 export interface ReportingWorker {
   readonly number: number;
-  /** Asks it to tell of itself, undefined when it has ended; null while it does not serve. */
+  /** Requests its state: undefined if it ends before it answers. Null while it does not serve. */
   readonly requestState: (() => Promise<WorkerState | undefined>) | null;
 }
 
