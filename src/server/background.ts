@@ -8,29 +8,24 @@ import type { Rooms } from "./rooms.ts";
 import { ServiceEvents } from "./service-events.ts";
 
 /** What a gateway with a port does now and then, without a request: watches, clears away and reports. */
-export class Background {
-  private readonly reporters: readonly Reporter[];
-  private readonly all: readonly Stoppable[];
-
-  constructor(rooms: Rooms, { deliveries }: Events, parts: GatewayParts) {
-    const { config, clock, books, log } = parts;
-    const hosts = () => rooms.health.report(config.config.catalog);
-    // Endpoints of events first, so that they are sent what the others find.
-    this.reporters = [
-      ...deliveries,
-      rooms.exporter,
-      new ServiceEvents({ books, hosts, hostCosts: rooms.hostCosts, config, clock, log }),
-    ];
-    this.all = [...paymentWatches(rooms, parts), ...removals(parts), ...this.reporters];
-  }
-
-  async prepare(): Promise<void> {
-    for (const one of this.reporters) await one.prepare();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.all.map((one) => one.stop()));
-  }
+export function openBackground(rooms: Rooms, { deliveries }: Events, parts: GatewayParts) {
+  const { config, clock, books, log } = parts;
+  const hosts = () => rooms.health.report(config.config.catalog);
+  // Endpoints of events first, so that they are sent what the others find.
+  const reporters: readonly Reporter[] = [
+    ...deliveries,
+    rooms.exporter,
+    new ServiceEvents({ books, hosts, hostCosts: rooms.hostCosts, config, clock, log }),
+  ];
+  const all = [...paymentWatches(rooms, parts), ...removals(parts), ...reporters];
+  return {
+    async prepare(): Promise<void> {
+      for (const one of reporters) await one.prepare();
+    },
+    async stop(): Promise<void> {
+      await Promise.all(all.map((one) => one.stop()));
+    },
+  };
 }
 
 interface Stoppable {

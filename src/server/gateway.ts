@@ -3,7 +3,7 @@ import type { GenerationAnswer, GenerationCall } from "../generation/answer.ts";
 import type { GenerationDeps } from "../generation/deps.ts";
 import { generator } from "../generation/generate.ts";
 import { atMost } from "../units/clock.ts";
-import { Background } from "./background.ts";
+import { openBackground } from "./background.ts";
 import { drain } from "./draining.ts";
 import { openEvents } from "./events.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
@@ -25,7 +25,7 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
   // Bound before the port is open: what the other workers find closed is answered elsewhere.
   const { repeats, passed, listening } = openRepeats(generate, rooms, parts);
   const events = listen === null ? null : openEvents(parts, listen.mailer);
-  const background = events === null ? null : new Background(rooms, events, parts);
+  const background = events === null ? null : openBackground(rooms, events, parts);
   const lifecycle = new Lifecycle(
     clock,
     () => active.config.shutdownDelayMs,
@@ -78,7 +78,11 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
 }
 
 /** Closes every part; the books once nothing writes to them any more. */
-async function close(rooms: Rooms, background: Background | null, parts: GatewayParts): Promise<void> {
+async function close(
+  rooms: Rooms,
+  background: { stop(): Promise<void> } | null,
+  parts: GatewayParts,
+): Promise<void> {
   const { clock, books, counting, transport, listen } = parts;
   rooms.keyFiles.stop();
   // Nobody may be reading the log any more.

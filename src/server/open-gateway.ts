@@ -8,7 +8,7 @@ import { Counting } from "../generation/counting/counting.ts";
 import { Http1Transport } from "../hosts/http1/transport.ts";
 import { startSimulatedHost } from "../hosts/simulated/host.ts";
 import { httpApp } from "../http/app.ts";
-import { PAYMENT_PACE, type PaymentPace } from "../payments/rails/payment-pace.ts";
+import { PAYMENT_PACE } from "../payments/rails/payment-pace.ts";
 import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import { openPostgresBooks } from "../store/books/bookkeeping-postgres.ts";
 import { openSqliteBooks } from "../store/books/bookkeeping-sqlite.ts";
@@ -21,20 +21,19 @@ import {
 } from "../store/data-folder.ts";
 import { openKeeperBooks } from "../store/nodes/keeper-node-store.ts";
 import { bookAllWorkers } from "../store/nodes/orphaned-journals.ts";
-import type { LogWriter } from "../telemetry/request-log.ts";
 import { type Clock, systemClock } from "../units/clock.ts";
 import { coalesceRuns } from "../units/coalesced-runs.ts";
 import { StoreUnreachable } from "../units/errors/bookkeeping.ts";
-import { faultsTo, type Log } from "../units/log.ts";
+import { faultsTo } from "../units/log.ts";
 import { type RandomBytes, systemRandom } from "../units/random.ts";
 import { ActiveConfig } from "./active-config.ts";
 import { AppliedModels } from "./applied-models.ts";
 import { type BuiltGateway, buildGateway } from "./gateway.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import { type InUse, socketsInUse } from "./in-use.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
 import { NodeComparison, networkSecret } from "./node-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
-import type { IpcChannel } from "./workers/messages.ts";
 
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
@@ -227,24 +226,16 @@ export async function writtenConfig(
   return Array.isArray(read) ? null : read.config;
 }
 
-export interface GatewayOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface GatewayOptions
+  extends Pick<GatewayParts, "env" | "log">,
+    Partial<Pick<GatewayParts, "clock" | "random" | "counting" | "writeLog" | "paymentPace" | "channel">> {
   readonly cwd: string;
-  readonly log: Log;
-  readonly clock?: Clock;
-  readonly random?: RandomBytes;
-  /** Takes the lines of the request log, if the configuration wants one. */
-  readonly writeLog?: LogWriter;
-  readonly paymentPace?: PaymentPace;
-  readonly counting?: Counting;
   /** The store no longer counts with this process, which must end: nothing is admitted any more. */
   readonly onLost?: (error: Error) => void;
   /** The port has just been opened. The start goes on, and may be overtaken by a stop. */
   readonly onListening?: (stop: () => Promise<void>) => void;
   /** The configuration was read again because the operator asked this process over HTTP. */
   readonly onReloaded?: () => void;
-  /** To the supervisor, where this is one of several workers. */
-  readonly channel?: IpcChannel | null;
 }
 
 export interface Gateway {

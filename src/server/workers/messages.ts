@@ -15,7 +15,7 @@ export type FromWorker =
   | Question<SupervisorQueries>
   | Answer
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
-  | SlotsMessage
+  | SlotsMessage<"slots_wanted" | "slots_returned">
   | RestMessage
   | StaysMessage;
 
@@ -26,8 +26,8 @@ export interface WorkerState {
 }
 
 /** About a host's limit of so many requests at once. */
-export interface SlotsMessage {
-  readonly kind: "slots_wanted" | "slots_returned";
+export interface SlotsMessage<Kind> {
+  readonly kind: Kind;
   readonly host: string;
   readonly most: number;
   readonly count: number;
@@ -67,12 +67,7 @@ export type ToWorker =
   | { readonly kind: "end" }
   | Question<WorkerQueries>
   | Answer
-  | {
-      readonly kind: "slots_granted" | "slots_recalled";
-      readonly host: string;
-      readonly most: number;
-      readonly count: number;
-    }
+  | SlotsMessage<"slots_granted" | "slots_recalled">
   | RestMessage
   | StaysMessage;
 

@@ -10,7 +10,10 @@ export class SharedSlots {
     private readonly send: (worker: number, message: ToWorker) => void,
   ) {}
 
-  handleMessage(worker: number, { kind, host, most, count }: SlotsMessage): void {
+  handleMessage(
+    worker: number,
+    { kind, host, most, count }: SlotsMessage<"slots_wanted" | "slots_returned">,
+  ): void {
     const key = `${most} ${host}`;
     const pool = this.pools.getOrInsertComputed(key, () => this.open(host, most));
     if (kind === "slots_wanted") pool.requested(worker, count);
