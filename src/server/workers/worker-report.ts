@@ -66,9 +66,10 @@ export class WorkerReport {
       if (requestState === null) return;
       silent.add(number);
       const state = await requestState();
+      if (state === undefined) return;
       silent.delete(number);
       // An answer that is too late for its round is still the newest one known.
-      if (state !== undefined) this.latest.set(number, state);
+      this.latest.set(number, state);
     });
     await atMost(this.clock, ANSWER_MS, Promise.all(answers));
     return silent;
@@ -100,7 +101,7 @@ export class WorkerReport {
 
 export interface ReportingWorker {
   readonly number: number;
-  /** Requests its state: undefined if it ends before it answers. Null while it does not serve. */
+  /** Requests its state: undefined if it ends, or owes too many answers. Null while it does not serve. */
   readonly requestState: (() => Promise<WorkerState | undefined>) | null;
 }
 

@@ -120,6 +120,18 @@ test("a silent worker's counts stand as last reported, its gauges are left out, 
   expect(lines).toContain('gateway_workers{state="silent"} 1');
 });
 
+test("a worker that owes too many answers to be asked again is silent", async () => {
+  const deps = new Fixture();
+  deps.counts.splice(0, 2, 3, 4);
+  await linesOf(deps);
+  const pending = deps.lines();
+  deps.answer(0);
+  deps.requests[1]!.pop()!(undefined);
+  const lines = await pending;
+  expect(lines).toContain('gateway_workers{state="silent"} 1');
+  expect(lines).toContain("open 1");
+});
+
 test("a worker that ends while it is asked is not waited for", async () => {
   const deps = new Fixture();
   const pending = deps.lines();
