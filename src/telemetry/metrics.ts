@@ -60,7 +60,11 @@ export class Metrics {
     const { served } = way;
     if (served === null) return;
     if (firstTokenMs !== null) served.firstToken.observe(firstTokenMs / 1_000);
-    for (const [kind, series] of served.tokens) series.add(tokens[kind]);
+    served.input.add(tokens.input);
+    served.cacheRead.add(tokens.cacheRead);
+    served.cacheWrite.add(tokens.cacheWrite);
+    served.output.add(tokens.output);
+    served.reasoning.add(tokens.reasoning);
     served.cost.add(usdFromNano(done.cost));
     if (done.writeOff > 0) served.writtenOff.add(usdFromNano(done.writeOff));
   }
@@ -139,10 +143,15 @@ function routeSeries(
 ) {
   const { model, host } = at;
   const outcomes = new Map<string, CounterSeries>();
+  const tokens = (kind: string) => families.tokens.of(labels({ model, host, kind }));
   return {
     outcome(outcome: string, code: string): CounterSeries {
-      const count = () => families.requests.of(labels({ ...at, outcome, code }));
-      return outcomes.getOrInsertComputed(code === "" ? outcome : `${outcome}\n${code}`, count);
+      const key = code === "" ? outcome : `${outcome}\n${code}`;
+      const known = outcomes.get(key);
+      if (known !== undefined) return known;
+      const count = families.requests.of(labels({ ...at, outcome, code }));
+      outcomes.set(key, count);
+      return count;
     },
     duration: families.duration.of(labels(at)),
     /** Null where no host was asked. */
@@ -151,9 +160,11 @@ function routeSeries(
         ? null
         : {
             firstToken: families.firstToken.of(labels(at)),
-            tokens: TOKEN_KINDS.map(
-              ([name, kind]) => [name, families.tokens.of(labels({ model, host, kind }))] as const,
-            ),
+            input: tokens("input"),
+            cacheRead: tokens("cache_read"),
+            cacheWrite: tokens("cache_write"),
+            output: tokens("output"),
+            reasoning: tokens("reasoning"),
             cost: families.cost.of(labels({ model, host })),
             writtenOff: families.writtenOff.of(labels({ model, host })),
           },
@@ -161,14 +172,6 @@ function routeSeries(
 }
 
 type RouteSeries = ReturnType<typeof routeSeries>;
-
-const TOKEN_KINDS = [
-  ["input", "input"],
-  ["cacheRead", "cache_read"],
-  ["cacheWrite", "cache_write"],
-  ["output", "output"],
-  ["reasoning", "reasoning"],
-] as const;
 
 const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
   sampled({ name, help, ...more }, [["", value]]);
