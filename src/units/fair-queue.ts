@@ -80,6 +80,7 @@ export class FairQueue<Slot> {
 
   private admits(turn: string, rank: number, weight: number): boolean {
     let excess = this.weight + weight - this.most;
+    if (excess <= 0) return true;
     const mine = sumOf(this.ranks[rank]!.get(turn) ?? []) + weight;
     const leaving: (() => void)[] = [];
     for (let highest = this.ranks.length - 1; highest >= rank && excess > 0; highest--) {
