@@ -29,6 +29,7 @@ import { ByteBudget } from "../src/units/byte-budget.ts";
 import { systemClock } from "../src/units/clock.ts";
 import type { ReceiptId } from "../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
+import { balanceOf } from "../test/fakes/balance.ts";
 import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
 import { catalogOf, model, queryFor, route, servedIn } from "../test/routing/world.ts";
@@ -144,20 +145,7 @@ const key = keyOf({
   dailyLimit: MAX_NANO_USD,
   monthlyLimit: MAX_NANO_USD,
 });
-const balance = {
-  id: key.balanceId,
-  accountId: null,
-  suspended: null,
-  createdAt: NOW,
-  setUpKey: null,
-  priceList: null,
-  secretsSavedAt: null,
-  closed: false,
-  lowCredit: null,
-  reclaims: 0,
-  recovery: null,
-  undo: null,
-};
+const balance = balanceOf({ id: key.balanceId, createdAt: NOW });
 
 async function keyLookup(): Promise<Piece> {
   const keyring = new Keyring({
