@@ -13,35 +13,47 @@ export interface Answer {
   readonly answer: unknown;
 }
 
-/** Questions to another process that it has not answered yet. */
+/**
+ * Questions to another process that it has not answered yet. An answer may be lost, so the oldest question is given up when a
+ * new one needs its place. A process that hangs is sent no more than `MAX_OPEN`: they wait in its pipe.
+ */
 export class Questions<Queries extends AsMethods<Queries>> {
   private lastId = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
+  /** Questions since the last answer. */
+  private unanswered = 0;
 
   constructor(private readonly send: (question: Question<Queries>) => void) {}
 
-  /** Resolves with undefined once the other process has ended, and at once where too much is open already. */
-  async request<Name extends keyof Queries>(
+  /** Resolves with undefined once the other process has ended, and at once if it answered none of the last `MAX_OPEN`. */
+  request<Name extends keyof Queries>(
     name: Name,
     ...values: Parameters<Queries[Name]>
   ): Promise<AnswerOf<Queries, Name> | undefined> {
-    if (this.open.size >= MAX_OPEN) return undefined;
+    if (this.unanswered >= MAX_OPEN) return Promise.resolve(undefined);
+    if (this.open.size >= MAX_OPEN) this.settle(this.open.keys().next().value!, undefined);
     const id = ++this.lastId;
     const { promise, resolve } = Promise.withResolvers<unknown>();
     this.open.set(id, resolve);
+    this.unanswered += 1;
     this.send({ kind: "question", id, name, values });
-    const answer = await promise;
-    this.open.delete(id);
-    return answer as AnswerOf<Queries, Name> | undefined;
+    return promise as Promise<AnswerOf<Queries, Name> | undefined>;
   }
 
   answered({ id, answer }: Answer): void {
-    this.open.get(id)?.(answer);
+    this.unanswered = 0;
+    this.settle(id, answer);
   }
 
   /** The other process has ended. */
   drop(): void {
-    for (const resolve of this.open.values()) resolve(undefined);
+    this.unanswered = 0;
+    for (const id of this.open.keys()) this.settle(id, undefined);
+  }
+
+  private settle(id: number, answer: unknown): void {
+    this.open.get(id)?.(answer);
+    this.open.delete(id);
   }
 }
 
