@@ -1,7 +1,8 @@
 import type { TerminalRecord } from "../../ledger/record.ts";
-import type { EpochMs } from "../../units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
+import { type EpochMs, epochMs, HOUR_MS } from "../../units/clock.ts";
+import { type BalanceId, firstReceiptId, type KeyId, type ReceiptId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import { type SqlPart, sql } from "../database/database.ts";
 
 export interface StoredReceipt {
   readonly id: ReceiptId;
@@ -70,3 +71,13 @@ export interface ReceiptReader {
     before: ReceiptId | null,
   ): Promise<StoredReceiptPage>;
 }
+
+/** In SQLite, the sequence from which on no request began before `at`; null: beyond all. */
+export const seqBehind = (at: EpochMs | null): SqlPart =>
+  at === null
+    ? sql`${Number.MAX_SAFE_INTEGER}`
+    : sql`coalesce((SELECT seq FROM ends WHERE receipt >= ${firstReceiptId(epochMs(at + LATE_MS))}
+        ORDER BY receipt LIMIT 1), ${Number.MAX_SAFE_INTEGER})`;
+
+/** Ends are in the order of their booking, which is at most so long after their requests began. */
+export const LATE_MS = HOUR_MS;

@@ -1,13 +1,19 @@
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import type { RunningSums } from "../../ledger/counter-cache.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
-import { type EpochMs, HOUR_MS } from "../../units/clock.ts";
-import { type BalanceId, firstReceiptId, type ReceiptId } from "../../units/id.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { type SqlPart, sql } from "../database/database.ts";
 import type { SqliteDatabase } from "../database/sqlite-database.ts";
 import { exportedOrOld } from "../export/export-store.ts";
-import type { ReceiptFilter, StoredReceipt, StoredReceiptPage } from "./receipts.ts";
+import {
+  LATE_MS,
+  type ReceiptFilter,
+  type StoredReceipt,
+  type StoredReceiptPage,
+  seqBehind,
+} from "./receipts.ts";
 import {
   type BookedSums,
   MAX_SCANNED,
@@ -59,10 +65,8 @@ export class SqliteLedgerStore extends SqlLedgerStore<SqliteDatabase> implements
     before: ReceiptId | null,
   ): StoredReceiptPage {
     const { since, until } = filter;
-    const below = Math.min(
-      before === null ? Number.MAX_SAFE_INTEGER : (this.sequence(sql`receipt = ${before}`) ?? 0),
-      until === null ? Number.MAX_SAFE_INTEGER : this.firstBehind(until),
-    );
+    const start = sql`(SELECT seq FROM ends WHERE receipt = ${before})`;
+    const below = before === null ? seqBehind(until) : sql`min(coalesce(${start}, 0), ${seqBehind(until)})`;
     // By the balance's index: further indexes would be paid for by every request.
     const whose = balanceId === null ? sql`TRUE` : sql`balance_id = ${balanceId}`;
     const scanned = sql`FROM (SELECT * FROM ends WHERE ${whose} AND seq < ${below} ORDER BY seq DESC LIMIT ${MAX_SCANNED})`;
@@ -79,19 +83,6 @@ export class SqliteLedgerStore extends SqlLedgerStore<SqliteDatabase> implements
       window.rows < MAX_SCANNED ||
       (since !== null && window.newest < since - LATE_MS);
     return { receipts: found, nextBefore: isEnd ? null : window.last };
-  }
-
-  /** The sequence from which on no request began before `at`. */
-  private firstBehind(at: EpochMs): number {
-    const first = firstReceiptId((at + LATE_MS) as EpochMs);
-    return this.sequence(sql`receipt >= ${first}`) ?? Number.MAX_SAFE_INTEGER;
-  }
-
-  private sequence(where: SqlPart): number | undefined {
-    const [row] = this.db.answer<{ seq: number }>(
-      sql`SELECT seq FROM ends WHERE ${where} ORDER BY receipt LIMIT 1`,
-    );
-    return row?.seq;
   }
 
   protected oldest(columns: SqlPart, before: EpochMs): SqlPart {
@@ -117,6 +108,3 @@ const FOLD_SCANNED = 1_024;
 
 /** SQLite numbers the next row by the last that is there, and an export passes over numbers that it has had. */
 const keepsLast = sql`(seq < (SELECT max(seq) FROM ends) OR NOT EXISTS (SELECT 1 FROM export_cursors))`;
-
-/** Ends are in the order of their booking, which is at most so long after their requests began. */
-const LATE_MS = HOUR_MS;

@@ -25,7 +25,8 @@ export function keyActivity(
   { balanceId, since, until, usedSince }: KeyActivityScope,
 ): Promise<readonly KeyActivity[]> {
   const isUsed = sql`at >= ${usedSince}`;
-  const receipts = newest(sql`key_id, at, charged`, { balanceId, filter: isUsed, most: MAX_RECEIPTS });
+  const all = { balanceId, until: null, filter: isUsed, most: MAX_RECEIPTS };
+  const receipts = newest(sql`key_id, at, charged`, all);
   return db.read<KeyActivity>`
     SELECT key_id AS "keyId", max(at) AS "lastAt",
       CAST(sum(CASE WHEN at >= ${since} AND at < ${endOf(until)} THEN charged ELSE 0 END) AS BIGINT) AS "chargedNano"

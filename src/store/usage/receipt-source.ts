@@ -5,6 +5,7 @@ import { type Database, type SqlPart, sql, verbatim } from "../database/database
 import { Postgres } from "../database/postgres.ts";
 import { PostgresDatabase } from "../database/postgres-database.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
+import { seqBehind } from "../ledger/receipts.ts";
 
 /** Receipts as the usage thread reads them, with what differs between the databases. */
 export interface ReceiptSource {
@@ -13,8 +14,10 @@ export interface ReceiptSource {
   readonly order: SqlPart;
   /** The database adds receipts up, and not the thread: a month has too many to carry each of them out of PostgreSQL. */
   readonly addsUp: boolean;
-  /** Columns of the newest receipts that match. SQLite looks at no more than `most` of the balance, or of all. */
+  /** Columns of the newest receipts that match. SQLite looks at no more than `most` from before `until`, matching or not. */
   newest(columns: SqlPart, of: NewestReceipts): SqlPart;
+  /** When the newest request began that SQLite does not look at; null in PostgreSQL, which finds all that match. */
+  unread(of: NewestReceipts): SqlPart | null;
   /** The newest receipt behind so many: when its request began, and its place in the order as `last`. */
   behind(most: number): SqlPart;
   /** A number in a receipt's `tokens`. */
@@ -26,6 +29,7 @@ export interface ReceiptSource {
 interface NewestReceipts {
   /** Null for everybody's. */
   readonly balanceId: BalanceId | null;
+  readonly until: EpochMs | null;
   /** A condition on the columns. */
   readonly filter: SqlPart;
   readonly most: number;
@@ -33,13 +37,15 @@ interface NewestReceipts {
 
 export function sqliteReceipts(path: string): ReceiptSource {
   const connection = new Connection(path, { readonly: true });
+  const before = ({ balanceId, until }: NewestReceipts) =>
+    sql`FROM ends WHERE ${of(balanceId)} AND seq < ${seqBehind(until)} ORDER BY seq DESC`;
   return {
     db: new SqliteDatabase(connection),
     order: sql`seq`,
     addsUp: false,
-    newest: (columns, { balanceId, filter, most }) =>
-      sql`SELECT ${columns} FROM (SELECT ${columns} FROM ends WHERE ${of(balanceId)} ORDER BY seq DESC LIMIT ${most})
-        AS newest WHERE ${filter}`,
+    newest: (columns, receipts) => sql`SELECT ${columns}
+      FROM (SELECT ${columns} ${before(receipts)} LIMIT ${receipts.most}) AS newest WHERE ${receipts.filter}`,
+    unread: (receipts) => sql`SELECT at ${before(receipts)} LIMIT 1 OFFSET ${receipts.most}`,
     behind: (most) => sql`SELECT at, seq AS last FROM ends
       WHERE seq <= (SELECT max(seq) FROM ends) - ${most} ORDER BY seq DESC LIMIT 1`,
     tokens: (kind) => verbatim(`(body ->> '$.tokens.${kind}')`),
@@ -59,6 +65,7 @@ export function postgresReceipts(url: string): ReceiptSource {
     addsUp: true,
     newest: (columns, { balanceId, filter, most }) =>
       sql`SELECT ${columns} FROM ends WHERE ${of(balanceId)} AND ${filter} ORDER BY at DESC LIMIT ${most}`,
+    unread: () => null,
     behind: (most) => sql`SELECT at, at AS last FROM ends ORDER BY at DESC LIMIT 1 OFFSET ${most}`,
     tokens: (kind) => verbatim(`(body::json -> 'tokens' ->> '${kind}')::bigint`),
     each: (statement) => db.rows(statement),

@@ -33,15 +33,19 @@ async function answer({ path, ...query }: UsageQuestion): Promise<UsageResult> {
   }
 }
 
-async function sumsOf({ db, newest, each }: ReceiptSource, of: UsageScope): Promise<UsageSums> {
+async function sumsOf({ db, newest, unread, each }: ReceiptSource, of: UsageScope): Promise<UsageSums> {
   const { balanceId, keyId, run = null, since, until = null } = of;
   const filter = sql`at >= ${since} AND at < ${endOf(until)} AND ${keyId === null ? sql`TRUE` : sql`key_id = ${keyId}`}
     AND ${run === null ? sql`TRUE` : sql`${db.member("run")} = ${run}`}`;
-  const receipts = newest(sql`at, key_id, state, charged, body`, { balanceId, filter, most: MAX_ROWS + 1 });
+  const receipts = { balanceId, until, filter, most: MAX_ROWS + 1 };
+  const found = newest(sql`at, key_id, state, charged, body`, receipts);
   const rows = await each<UsageRow>(
-    sql`SELECT at, key_id AS "keyId", state, charged, body FROM (${receipts}) AS receipts`,
+    sql`SELECT at, key_id AS "keyId", state, charged, body FROM (${found}) AS receipts`,
   );
-  return sumUsage(rows, of, MAX_ROWS);
+  const sums = sumUsage(rows, of, MAX_ROWS);
+  const behind = unread(receipts);
+  const [last] = behind === null ? [] : await db.rows<Pick<UsageRow, "at">>(behind);
+  return last !== undefined && last.at >= since ? { ...sums, truncated: true } : sums;
 }
 
 /** Receipts that one answer looks at: half a second of this thread. */
