@@ -99,7 +99,7 @@ export const macroFigures = ({ turns, ...size }: MacroSize): Promise<Figure[]> =
     for (const peer of [bareHost, bareProxy, gateway]) {
       const subject = await open(peer);
       await verify(subject);
-      all.push(new Rounds(subject, { ...size, passes: 1, connections: [] }));
+      all.push(new Rounds(subject, { ...size, passes: 1, connections: [], parts: ["requests", "streams"] }));
     }
     for (const rounds of all) await rounds.warmUp();
     for (let turn = 0; turn < turns; turn++) {
