@@ -20,17 +20,23 @@ import {
   type ReportedState,
   requestTrace,
 } from "./arrived-request.ts";
-import { Bill, billedBy, declinedModels, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { billedTokens, isPromptReported, notePrompt } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { type ContextCheck, type ContextWatch, countedRefusal } from "./context-check.ts";
-import { StreamDelivery } from "./delivery.ts";
 import type { GenerationDeps, GenerationSettings } from "./deps.ts";
+import {
+  billedBy,
+  declinedModels,
+  type EndedRequest,
+  HoldSettlement,
+  type RequestEnd,
+} from "./hold-settlement.ts";
 import { type BilledAnswer, billedAnswer, noteCosts } from "./native-fallback-bill.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { Recount, unkept } from "./recount.ts";
 import { noAnswer } from "./refusals.ts";
 import type { PricedRequest } from "./sent-request.ts";
+import { StreamDelivery } from "./stream/delivery.ts";
 
 /** The hosts that a request may be tried on, and its conversation. */
 export interface PlannedRequest {
@@ -65,7 +71,7 @@ export const serve = (held: HeldRequest, deps: GenerationDeps): Promise<Generati
   new ServingFlow(held, deps).answer();
 
 class ServingFlow {
-  private readonly bill: Bill;
+  private readonly settlement: HoldSettlement;
   private opened: Opened | null = null;
 
   constructor(
@@ -75,25 +81,25 @@ class ServingFlow {
     const { arrival, request, admitted, catalog } = held;
     const trace = requestTrace(arrival, request);
     const { reservation } = admitted.hold;
-    this.bill = new Bill(deps, reservation, arrival.startedMs, trace, catalog.priceVersion);
+    this.settlement = new HoldSettlement(deps, reservation, arrival.startedMs, trace, catalog.priceVersion);
   }
 
   async answer(): Promise<GenerationAnswer> {
-    const { deps, bill } = this;
+    const { deps, settlement } = this;
     const { request, sent, watch } = this.held;
-    const { reservation } = bill;
+    const { reservation } = settlement;
     try {
       // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
       // for its settlement.
       if (request.stream) void deps.journal.durable(reservation.sequence);
       const outcome = await this.tryHosts();
-      bill.tries = outcome.tries;
+      settlement.tries = outcome.tries;
       // Both await here and not in a function of their own, because each async call costs four objects.
       switch (outcome.kind) {
         case "opened": {
           this.opened = outcome;
           if (!outcome.judge.isDeclined) this.noteServed(outcome.candidate);
-          const firstTokenMs = bill.elapsedMs();
+          const firstTokenMs = settlement.elapsedMs();
           const durable = deps.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
             return this.stream(outcome, servedRequest(sent.priced, outcome), firstTokenMs);
@@ -105,7 +111,7 @@ class ServingFlow {
           const billed = this.billed(outcome, servedRequest(sent.priced, outcome));
           const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed);
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended);
-          bill.takeBack(ended);
+          settlement.takeBack(ended);
           return this.error(bookkeepingDown());
         }
         case "abandoned":
@@ -117,7 +123,7 @@ class ServingFlow {
     } catch (error) {
       deps.onFault(error, this.held.arrival.id);
       this.opened?.cancel();
-      bill.abandon();
+      settlement.abandon();
       return this.error(internalError());
     }
   }
@@ -149,7 +155,7 @@ class ServingFlow {
   /** Time spent counting is deducted from the time for a first token. */
   private limitsLeft(): GenerationSettings["attempts"] {
     const { attempts } = this.held.arrival.settings;
-    const spentMs = this.bill.elapsedMs();
+    const spentMs = this.settlement.elapsedMs();
     if (spentMs < NOTABLE_MS) return attempts;
     return { ...attempts, firstTokenMs: Math.max(NOTABLE_MS, attempts.firstTokenMs - spentMs) };
   }
@@ -167,14 +173,14 @@ class ServingFlow {
   }
 
   private stream(opened: Opened, request: GenerationRequest, firstTokenMs: number): StreamedAnswer {
-    const { deps, held, bill } = this;
+    const { deps, held, settlement } = this;
     const { settings, call } = held.arrival;
     const headers = {
       ...this.headers("text/event-stream", opened),
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
-    const isFree = bill.reservation.request.amount === 0;
+    const isFree = settlement.reservation.request.amount === 0;
     const isReported = isPromptReported(opened.judge.usage, { request, model: opened.candidate.model });
     // Counting a long prompt takes seconds of a thread, for which nobody would pay here.
     const prompt = isFree || isReported ? null : deps.prompts.keep(request.body);
@@ -184,7 +190,7 @@ class ServingFlow {
       request: withoutPrompt(request),
       promptSize: held.context?.size ?? null,
       opened,
-      bill,
+      settlement,
       counts: new Recount(deps.counting, opened.candidate, prompt),
       hold: held.admitted.hold,
       firstTokenMs,
@@ -214,12 +220,15 @@ class ServingFlow {
     // A host that drains was read to its end although the client had left.
     const state = arrival.call.signal.aborted ? "cancelled" : "settled";
     const isHanded = chain !== null;
-    const firstTokenMs = this.bill.elapsedMs();
-    return this.bill.settle({ state, tokens, from, candidate, charges, isHanded, firstTokenMs }, hostCost);
+    const firstTokenMs = this.settlement.elapsedMs();
+    return this.settlement.settle(
+      { state, tokens, from, candidate, charges, isHanded, firstTokenMs },
+      hostCost,
+    );
   }
 
   private whole(answered: AnsweredWhole, ended: EndedRequest): WholeAnswer {
-    this.bill.report(ended, true);
+    this.settlement.report(ended, true);
     const headers = this.headers("application/json", answered);
     return { kind: "whole", status: 200, headers, body: answered.reply.body(billedBy(ended)) };
   }
@@ -254,9 +263,9 @@ class ServingFlow {
 
   /** Gives back what the end does not cost and answers with the error, once both are durable. */
   private async unanswered(refusal: Refusal, end: RequestEnd): Promise<WholeAnswer> {
-    const ended = this.bill.settle(end);
+    const ended = this.settlement.settle(end);
     const isDurable = ended.durable === true || (await ended.durable);
-    this.bill.report(ended, isDurable);
+    this.settlement.report(ended, isDurable);
     return this.error(isDurable ? refusal : bookkeepingDown());
   }
 
@@ -270,7 +279,7 @@ class ServingFlow {
     // Whatever was not sent to the host is named, never dropped silently.
     const all = planned.lacksFallbacks ? [...omitted, "fallbacks"] : omitted;
     if (all.length > 0) headers["x-gateway-omitted"] = all.join(", ");
-    const declined = declinedModels(this.bill.tries);
+    const declined = declinedModels(this.settlement.tries);
     if (declined.length > 0) {
       headers["x-gateway-declined"] = declined.join(", ");
       headers["x-gateway-model"] = candidate.model.id;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Price } from "../../src/catalog/price.ts";
-import { costOfEnd } from "../../src/generation/bill.ts";
+import { costOfEnd } from "../../src/generation/hold-settlement.ts";
 import type { BilledAnswer } from "../../src/generation/native-fallback-bill.ts";
 import { billedAnswer } from "../../src/generation/native-fallback-bill.ts";
 import type { Candidate } from "../../src/routing/candidate.ts";

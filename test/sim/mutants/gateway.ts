@@ -13,7 +13,7 @@ export const GATEWAY_MUTANTS: readonly Mutant[] = [
       "",
     ],
   }),
-  ...mutantsOf("src/generation/delivery.ts", {
+  ...mutantsOf("src/generation/stream/delivery.ts", {
     "a streamed refusal is charged although its host charges nothing": [
       "const isFree = isDeclined && ",
       "const isFree = false && ",

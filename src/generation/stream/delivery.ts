@@ -1,24 +1,30 @@
-import type { Host } from "../catalog/catalog.ts";
-import type { Opened } from "../hosts/attempt-outcome.ts";
-import { endedTries } from "../hosts/native-fallback-answer.ts";
-import { redact } from "../hosts/redact.ts";
-import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
-import { SURFACES } from "../surfaces/surfaces.ts";
-import { bookkeepingDown } from "../units/errors/bookkeeping.ts";
-import { errorObject, internalError, type Refusal } from "../units/errors/refusal.ts";
-import type { Sink, StreamedAnswer } from "./answer.ts";
-import { type Bill, billedBy, costOfEnd, type EndedRequest, type RequestEnd } from "./bill.ts";
-import { notePrompt } from "./billed-tokens.ts";
-import type { GenerationDeps, GenerationSettings } from "./deps.ts";
-import { aheadOf } from "./expected-output.ts";
-import { type Hold, RunningStream } from "./hold.ts";
-import { type BilledAnswer, billedAnswer, noteCosts } from "./native-fallback-bill.ts";
-import type { ConversationSize } from "./prompt-sizes.ts";
-import type { Recount } from "./recount.ts";
-import { upstreamError } from "./refusals.ts";
-import { RunningCount } from "./running-count.ts";
-import { type StreamStop, streamStop } from "./stopped-stream.ts";
-import { type RelayEnd, relay } from "./stream/relay.ts";
+import type { Host } from "../../catalog/catalog.ts";
+import type { Opened } from "../../hosts/attempt-outcome.ts";
+import { endedTries } from "../../hosts/native-fallback-answer.ts";
+import { redact } from "../../hosts/redact.ts";
+import type { Billed, GenerationRequest } from "../../surfaces/surface.ts";
+import { SURFACES } from "../../surfaces/surfaces.ts";
+import { bookkeepingDown } from "../../units/errors/bookkeeping.ts";
+import { errorObject, internalError, type Refusal } from "../../units/errors/refusal.ts";
+import type { Sink, StreamedAnswer } from "../answer.ts";
+import { notePrompt } from "../billed-tokens.ts";
+import type { GenerationDeps, GenerationSettings } from "../deps.ts";
+import { aheadOf } from "../expected-output.ts";
+import { type Hold, RunningStream } from "../hold.ts";
+import {
+  billedBy,
+  costOfEnd,
+  type EndedRequest,
+  type HoldSettlement,
+  type RequestEnd,
+} from "../hold-settlement.ts";
+import { type BilledAnswer, billedAnswer, noteCosts } from "../native-fallback-bill.ts";
+import type { ConversationSize } from "../prompt-sizes.ts";
+import type { Recount } from "../recount.ts";
+import { upstreamError } from "../refusals.ts";
+import { RunningCount } from "../running-count.ts";
+import { type StreamStop, streamStop } from "./out-of-credit.ts";
+import { type RelayEnd, relay } from "./relay.ts";
 
 /**
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no
@@ -68,7 +74,7 @@ interface DeliveryContext {
   /** Null where the prompt takes little of its model's context. */
   readonly promptSize: ConversationSize | null;
   readonly opened: Opened;
-  readonly bill: Bill;
+  readonly settlement: HoldSettlement;
   readonly counts: Recount;
   readonly hold: Hold;
   /** Time from the request's arrival until the stream was opened. */
@@ -81,7 +87,7 @@ const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
 async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDelivery): Promise<void> {
-  const { deps, settings, request, opened, bill, hold, firstTokenMs, signal } = context;
+  const { deps, settings, request, opened, settlement, hold, firstTokenMs, signal } = context;
   const { judge, candidate } = opened;
   try {
     noteServing(context);
@@ -93,7 +99,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
       onDisconnect: candidate.route.host.onDisconnect,
       limits: {
         chunkGapMs: settings.chunkGapMs,
-        deadlineMs: bill.startedMs + settings.totalMs,
+        deadlineMs: settlement.startedMs + settings.totalMs,
         keepaliveMs: settings.keepaliveMs ?? Number.POSITIVE_INFINITY,
       },
       keepalive: SURFACES[request.surface].keepalive,
@@ -105,11 +111,11 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     };
     const firstTokens = judge.countedTokens;
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
-    const by = bill.reservation.request.key.balanceId;
+    const by = settlement.reservation.request.key.balanceId;
     const stop = end.kind === "out_of_credit" ? stopOf(context) : null;
     // Neither one piece nor a client that reads slowly shows how fast the host writes.
     const isTimed = !opened.isWhole && !("isHeldUp" in end);
-    const ms = isTimed ? bill.elapsedMs() - firstTokenMs : 0;
+    const ms = isTimed ? settlement.elapsedMs() - firstTokenMs : 0;
     const tokens = judge.countedTokens - firstTokens;
     deps.health.streamEnded(candidate.route, { kind: end.kind, tokens, ms, by });
     const counting = billedOf(end, context);
@@ -119,44 +125,44 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const requestEnd = endOf(end, billed, stop, context);
     const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;
-    const ended = bill.settle(requestEnd, hostCost);
+    const ended = settlement.settle(requestEnd, hostCost);
     const isDurable = ended.durable === true || (await ended.durable);
-    bill.report(ended, isDurable);
-    delivery.cameToNothing = end.kind !== "complete" && ended.settlement.charged === 0;
+    settlement.report(ended, isDurable);
+    delivery.cameToNothing = end.kind !== "complete" && ended.settled.charged === 0;
     const last = lastFrames(end, stop, context, ended, isDurable);
     if (last !== null) await sink.write(last);
   } catch (error) {
-    deps.onFault(error, bill.reservation.request.receipt);
+    deps.onFault(error, settlement.reservation.request.receipt);
     opened.cancel();
-    bill.abandon();
+    settlement.abandon();
     await sink.write(failure(internalError(), context, null));
   } finally {
-    deps.delivered.remove(bill.reservation);
+    deps.delivered.remove(settlement.reservation);
     context.counts.drop();
     sink.close();
   }
 }
 
 /** From here on a crash is billed, at the price of who serves and for what was delivered. */
-function noteServing({ deps, opened, bill, counts, firstTokenMs }: DeliveryContext): void {
+function noteServing({ deps, opened, settlement, counts, firstTokenMs }: DeliveryContext): void {
   const { judge, candidate } = opened;
-  deps.ledger.serves(bill.reservation, {
+  deps.ledger.serves(settlement.reservation, {
     model: candidate.model.id,
     host: candidate.route.host.id,
     price: candidate.price,
-    attempts: bill.tries,
+    attempts: settlement.tries,
     firstTokenMs,
   });
-  deps.delivered.add(bill.reservation, judge.text, counts.family);
+  deps.delivered.add(settlement.reservation, judge.text, counts.family);
 }
 
-function runningOf({ deps, request, opened, bill, counts }: DeliveryContext): RunningStream {
+function runningOf({ deps, request, opened, settlement, counts }: DeliveryContext): RunningStream {
   const { judge, candidate, chain } = opened;
   const pace = deps.expected.paceOf(candidate.route, deps.health);
   const ahead = aheadOf(pace, deps.expected.growth);
   const count = new RunningCount(judge.text, counts);
   const { price } = candidate;
-  return new RunningStream(request, judge, price, pace, bill.startedMs, ahead, count, chain !== null);
+  return new RunningStream(request, judge, price, pace, settlement.startedMs, ahead, count, chain !== null);
 }
 
 function billedOf(
@@ -171,16 +177,16 @@ function billedOf(
 }
 
 /** What is learnt of an answer that has ended, before its bill is settled. Returns its host's cost, where that is known. */
-function noteEnded(billed: BilledAnswer, { deps, request, promptSize, opened, bill }: DeliveryContext) {
+function noteEnded(billed: BilledAnswer, { deps, request, promptSize, opened, settlement }: DeliveryContext) {
   const { judge, chain } = opened;
   if (promptSize !== null && billed.charges.length === 0)
     notePrompt(promptSize, judge.usage, { request, model: billed.candidate.model });
-  if (chain !== null) bill.tries = endedTries(bill.tries, chain, judge);
+  if (chain !== null) settlement.tries = endedTries(settlement.tries, chain, judge);
   return noteCosts(deps.hostCosts, billed, judge.usage);
 }
 
-function stopOf({ deps, settings, bill, hold }: DeliveryContext): StreamStop {
-  const block = deps.keyring.blockOf(bill.reservation.request.key, deps.clock.now());
+function stopOf({ deps, settings, settlement, hold }: DeliveryContext): StreamStop {
+  const block = deps.keyring.blockOf(settlement.reservation.request.key, deps.clock.now());
   return streamStop(hold.shortfall, block, settings);
 }
 
@@ -224,7 +230,7 @@ function lastFrames(
   if (!isDurable) return failure(bookkeepingDown(), context, null);
   const bill = billedBy(ended);
   if (end.kind === "complete") return context.opened.judge.last(bill);
-  const { settlement: settled } = ended;
+  const { settled } = ended;
   const why =
     end.kind === "out_of_credit" ? stop!.refusal(settled.charged) : upstreamError(end.message, settled);
   return failure(why, context, bill);

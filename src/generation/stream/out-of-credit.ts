@@ -1,14 +1,14 @@
-import type { KeyBlock } from "../customers/keys/keyring.ts";
-import type { CapShortfall, Shortfall } from "../ledger/shortfall.ts";
-import { operatorAt } from "../units/contact.ts";
-import { bookkeepingDown } from "../units/errors/bookkeeping.ts";
-import type { ErrorCode } from "../units/errors/codes.ts";
-import { type Refusal, refuse, sentence } from "../units/errors/refusal.ts";
-import { suspension } from "../units/errors/suspension-refusal.ts";
-import { formatUsd, type NanoUsd } from "../units/usd.ts";
-import type { GenerationSettings } from "./deps.ts";
-import { invalidKey } from "./refusals.ts";
-import { capName } from "./shortfall.ts";
+import type { KeyBlock } from "../../customers/keys/keyring.ts";
+import type { CapShortfall, Shortfall } from "../../ledger/shortfall.ts";
+import { operatorAt } from "../../units/contact.ts";
+import { bookkeepingDown } from "../../units/errors/bookkeeping.ts";
+import type { ErrorCode } from "../../units/errors/codes.ts";
+import { type Refusal, refuse, sentence } from "../../units/errors/refusal.ts";
+import { suspension } from "../../units/errors/suspension-refusal.ts";
+import { formatUsd, type NanoUsd } from "../../units/usd.ts";
+import type { GenerationSettings } from "../deps.ts";
+import { invalidKey } from "../refusals.ts";
+import { capName } from "../shortfall.ts";
 
 /**
  * The error that ends a stream whose hold can grow no further. It names the limit that stopped it, and what the

@@ -19,10 +19,12 @@ import type { GenerationDeps } from "./deps.ts";
 import { type Charge, tokensOf } from "./native-fallback-bill.ts";
 
 /**
- * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then
- * reports it with `report` or `takeBack`, and only then answers the client.
+ * Settles the hold of a request, once, with one receipt: the charge is spent, and the rest released. `serving` calls it for
+ * whole answers, for errors and when the client leaves before the first token; `stream/delivery` when a stream ends, also
+ * because its client leaves. They wait until the end is durable, then report it with `report` or `takeBack`, and only then
+ * answer the client.
  */
-export class Bill {
+export class HoldSettlement {
   /** The hosts that were asked; set once they have been. */
   tries: readonly AttemptRecord[] = [];
 
@@ -65,7 +67,7 @@ export class Bill {
     if (hostCost !== undefined && end.candidate !== undefined)
       deps.hostCosts.settled(end.candidate, settlement.charged, hostCost);
     const durable = deps.journal.durable(settlement.sequence);
-    return { settlement, durable, receipt: receipt!, isHanded: end.isHanded === true };
+    return { settled: settlement, durable, receipt: receipt!, isHanded: end.isHanded === true };
   }
 
   /** Reports the end as the client sees it: as an error, if it could not be recorded. */
@@ -78,10 +80,10 @@ export class Bill {
    * either.
    */
   takeBack(ended: EndedRequest): void {
-    const { held } = ended.settlement;
+    const { held } = ended.settled;
     const receipt = this.receipt(FAULT, { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held });
     const { deps, reservation } = this;
-    if (deps.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt)))
+    if (deps.ledger.takeBack(reservation, ended.settled, formatReceipt(receipt)))
       deps.reporting.finished(receipt);
     else this.report(ended, false);
   }
@@ -153,7 +155,7 @@ export interface RequestEnd {
 
 /** An end, on its way to the disk. */
 export interface EndedRequest {
-  readonly settlement: Settlement;
+  readonly settled: Settlement;
   readonly durable: true | Promise<boolean>;
   readonly receipt: FinishedReceipt;
   /** As of the end. */
@@ -161,9 +163,9 @@ export interface EndedRequest {
 }
 
 /** What the client gets of it. */
-export function billedBy({ settlement, receipt, isHanded }: EndedRequest): Billed {
+export function billedBy({ settled, receipt, isHanded }: EndedRequest): Billed {
   const { tokens, surface, model, attempts } = receipt;
-  const costUsd = usdFromNano(settlement.charged);
+  const costUsd = usdFromNano(settled.charged);
   const declined = attempts.filter(({ outcome }) => outcome === "declined");
   if (declined.length === 0 || surface !== "messages" || isHanded) return { tokens, costUsd };
   const isServed = declined.every((one) => one.model !== model);
