@@ -215,7 +215,6 @@ async function admission(): Promise<Piece> {
   const end = {
     state: "settled",
     cost: ZERO_USD,
-    writeOff: false,
     rateTokens: 100,
     allowanceUsed: false,
   } as const;

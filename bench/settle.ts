@@ -127,7 +127,6 @@ async function oneRequest(ledger: Ledger, books: JournalBooks, waits: number[]):
   const end = {
     state: "settled",
     cost: 100 as NanoUsd,
-    writeOff: false,
     rateTokens: 10,
     allowanceUsed: false,
   } as const;

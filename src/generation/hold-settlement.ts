@@ -47,7 +47,6 @@ export class HoldSettlement {
       state: end.state,
       cost: costOfEnd(end),
       within: (most) => costOfEnd(end, most),
-      writeOff: end.writeOff ?? false,
       rateTokens: promptOf(end.tokens) + end.tokens.output,
       // A host that got the request has worked, also where the client left before its answer.
       allowanceUsed:
@@ -142,7 +141,6 @@ export interface RequestEnd {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
   readonly tokens: Tokens;
   readonly from?: Receipt["tokensFrom"];
-  readonly writeOff?: boolean;
   /** Who served, at whose price the tokens cost; absent where nobody did. */
   readonly candidate?: Candidate;
   /** What several models are charged for, each at its own price; absent or empty: all tokens are the candidate's. */

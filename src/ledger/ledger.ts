@@ -277,7 +277,8 @@ export class Ledger {
   settle(reservation: Reservation, end: ReservationEnd, body: (settled: Settled) => string): Settlement {
     const { request } = reservation;
     assert(reservation.isOpen, `receipt ${request.receipt} was settled twice`);
-    const billable = end.writeOff ? ZERO_USD : end.cost;
+    const isWrittenOff = end.state === "written_off";
+    const billable = isWrittenOff ? ZERO_USD : end.cost;
     const beyond = reservation.beyond(billable);
     if (beyond > 0) this.extend(reservation, beyond);
     const { held } = reservation;
@@ -285,7 +286,7 @@ export class Ledger {
     const settled = {
       charged,
       lost: (billable - charged) as NanoUsd,
-      writtenOff: end.writeOff ? end.cost : ZERO_USD,
+      writtenOff: isWrittenOff ? end.cost : ZERO_USD,
       held: reservation.held,
       sequence: 0,
     };

@@ -157,13 +157,12 @@ export interface Allowance {
 }
 
 export interface ReservationEnd {
+  /** `written_off`: the host failed early, and the cost is recorded but not charged. */
   readonly state: TerminalState;
   /** Cost of what was delivered, at the serving route's price. */
   readonly cost: NanoUsd;
   /** The largest part of the cost, in whole tokens, that is at most `most`; absent: exactly `most`. */
   within?(most: NanoUsd): NanoUsd;
-  /** The host failed early: the cost is recorded but not charged. */
-  readonly writeOff: boolean;
   /** Actual tokens, which replace the estimate in the key's rate. */
   readonly rateTokens: number;
   readonly allowanceUsed: boolean;

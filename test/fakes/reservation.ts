@@ -34,7 +34,6 @@ export function reservationRequest({
 export const reservationEnd = (cost: number, more: Partial<ReservationEnd> = {}): ReservationEnd => ({
   state: "settled",
   cost: cost as NanoUsd,
-  writeOff: false,
   rateTokens: 0,
   allowanceUsed: false,
   ...more,

@@ -267,11 +267,7 @@ describe("settling", () => {
   test("a write-off charges nothing and is on the record", async () => {
     const books = open(100);
     const reservation = admitted(await admit(books, 10));
-    const settled = books.ledger.settle(
-      reservation,
-      ending(4, { writeOff: true, state: "written_off" }),
-      () => "{}",
-    );
+    const settled = books.ledger.settle(reservation, ending(4, { state: "written_off" }), () => "{}");
     expect(settled).toMatchObject({ charged: 0, writtenOff: 4 });
     expect(books.records.at(-1)).toMatchObject({
       kind: "terminal",

@@ -123,7 +123,7 @@ async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDel
     const billed = counting instanceof Promise ? await counting : counting;
     const hostCost = noteEnded(billed, context);
     const requestEnd = endOf(end, billed, stop, context);
-    const covering = requestEnd.writeOff === true ? null : hold.cover(costOfEnd(requestEnd));
+    const covering = requestEnd.state === "written_off" ? null : hold.cover(costOfEnd(requestEnd));
     if (covering !== null) await covering;
     const ended = settlement.settle(requestEnd, hostCost);
     const isDurable = ended.durable === true || (await ended.durable);
@@ -207,9 +207,8 @@ function endOf(
     case "host_failed":
     case "cut": {
       const isClients = end.kind === "cut" && end.by === "client";
-      const writeOff = !isClients && tokens.output < settings.writeOffTokens;
-      const state = writeOff ? "written_off" : "settled";
-      return { ...common, state, writeOff, errorCode: "upstream_error" };
+      const isWrittenOff = !isClients && tokens.output < settings.writeOffTokens;
+      return { ...common, state: isWrittenOff ? "written_off" : "settled", errorCode: "upstream_error" };
     }
     case "client_left":
       return { ...common, state: "cancelled" };
