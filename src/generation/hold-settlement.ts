@@ -66,7 +66,7 @@ export class HoldSettlement {
     if (hostCost !== undefined && end.candidate !== undefined)
       deps.hostCosts.settled(end.candidate, settlement.charged, hostCost);
     const durable = deps.journal.durable(settlement.sequence);
-    return { settled: settlement, durable, receipt: receipt!, isHanded: end.isHanded === true };
+    return { settled: settlement, durable, receipt: receipt! };
   }
 
   /** Reports the end as the client sees it: as an error, if it could not be recorded. */
@@ -145,8 +145,6 @@ export interface RequestEnd {
   readonly candidate?: Candidate;
   /** What several models are charged for, each at its own price; absent or empty: all tokens are the candidate's. */
   readonly charges?: readonly Charge[];
-  /** Its host went on by itself where models declined, and says so to the client. */
-  readonly isHanded?: boolean;
   readonly firstTokenMs?: number;
   readonly errorCode?: Refusal["code"];
 }
@@ -156,16 +154,14 @@ export interface EndedRequest {
   readonly settled: Settlement;
   readonly durable: true | Promise<boolean>;
   readonly receipt: FinishedReceipt;
-  /** As of the end. */
-  readonly isHanded: boolean;
 }
 
-/** What the client gets of it. */
-export function billedBy({ settled, receipt, isHanded }: EndedRequest): Billed {
+/** What the client gets of it. `hostReports`: its host went on by itself where models declined, and lists them. */
+export function billedBy({ settled, receipt }: EndedRequest, hostReports: boolean): Billed {
   const { tokens, surface, model, attempts } = receipt;
   const costUsd = usdFromNano(settled.charged);
   const declined = attempts.filter(({ outcome }) => outcome === "declined");
-  if (declined.length === 0 || surface !== "messages" || isHanded) return { tokens, costUsd };
+  if (declined.length === 0 || surface !== "messages" || hostReports) return { tokens, costUsd };
   const isServed = declined.every((one) => one.model !== model);
   const served = isServed && model !== null ? { model, usage: tokens } : null;
   const tried = declined.map(({ model: declining, tokens: usage = null }) => ({ model: declining, usage }));

@@ -210,7 +210,7 @@ class ServingFlow {
     return billedAnswer({ usage, text, isLeft: false, isFree }, by, request, counts);
   }
 
-  private settle({ reply, chain }: AnsweredWhole, billed: BilledAnswer): EndedRequest {
+  private settle({ reply }: AnsweredWhole, billed: BilledAnswer): EndedRequest {
     const { usage } = reply;
     const { arrival, context, request } = this.held;
     const { candidate, tokens, from, charges } = billed;
@@ -219,18 +219,15 @@ class ServingFlow {
     const hostCost = noteCosts(this.deps.hostCosts, billed, usage);
     // A host that drains was read to its end although the client had left.
     const state = arrival.call.signal.aborted ? "cancelled" : "settled";
-    const isHanded = chain !== null;
     const firstTokenMs = this.settlement.elapsedMs();
-    return this.settlement.settle(
-      { state, tokens, from, candidate, charges, isHanded, firstTokenMs },
-      hostCost,
-    );
+    return this.settlement.settle({ state, tokens, from, candidate, charges, firstTokenMs }, hostCost);
   }
 
   private whole(answered: AnsweredWhole, ended: EndedRequest): WholeAnswer {
     this.settlement.report(ended, true);
     const headers = this.headers("application/json", answered);
-    return { kind: "whole", status: 200, headers, body: answered.reply.body(billedBy(ended)) };
+    const body = answered.reply.body(billedBy(ended, answered.chain !== null));
+    return { kind: "whole", status: 200, headers, body };
   }
 
   private failed(refusal: Refusal): Promise<WholeAnswer> {

@@ -198,9 +198,9 @@ function endOf(
   end: RelayEnd,
   { tokens, from, candidate, charges }: BilledAnswer,
   stop: StreamStop | null,
-  { opened, settings, firstTokenMs }: DeliveryContext,
+  { settings, firstTokenMs }: DeliveryContext,
 ): RequestEnd {
-  const common = { candidate, charges, isHanded: opened.chain !== null, firstTokenMs, tokens, from };
+  const common = { candidate, charges, firstTokenMs, tokens, from };
   switch (end.kind) {
     case "complete":
       return { ...common, state: "settled" };
@@ -227,7 +227,7 @@ function lastFrames(
 ): Uint8Array | null {
   if (end.kind === "client_left") return null;
   if (!isDurable) return failure(bookkeepingDown(), context, null);
-  const bill = billedBy(ended);
+  const bill = billedBy(ended, context.opened.chain !== null);
   if (end.kind === "complete") return context.opened.judge.last(bill);
   const { settled } = ended;
   const why =
