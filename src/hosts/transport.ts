@@ -80,10 +80,10 @@ const OPENING_BRACE = 0x7b;
 
 export interface HostBytes {
   /**
-   * The next bytes or how they ended, at once; undefined if there is nothing yet, and then `reader` is called, once. A promise
+   * The next bytes or how they ended, at once; undefined if there is nothing yet, and then `listener` is called, once. A promise
    * per event would cost more than reading it.
    */
-  next(reader: ReadListener): Read | undefined;
+  next(listener: ReadListener): Read | undefined;
 }
 
 export interface ReadListener {
@@ -92,10 +92,10 @@ export interface ReadListener {
 
 /** For bodies that are read by promises. */
 export const bytesOf = (body: Pick<HostReply, "read">): HostBytes => ({
-  next(reader) {
+  next(listener) {
     const read = body.read();
     if (!(read instanceof Promise)) return read;
-    void read.then((later) => reader.arrived(later));
+    void read.then((later) => listener.arrived(later));
     return undefined;
   },
 });

@@ -293,7 +293,7 @@ export interface ConnectionOwner {
 const PROBE_AFTER_MS = 30_000;
 
 /**
- * One set of handlers for all sockets; a socket's `data` is its Connection. Bun gives each `data` event
+ * One set of handlers for all sockets; a socket's `data` is its HostConnection. Bun gives each `data` event
  * memory of its own (measured: never reused after the callback), so nothing is copied. A `close` follows
  * every `end`: sockets are not half-open.
  */

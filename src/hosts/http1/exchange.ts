@@ -32,7 +32,7 @@ export class Http1Exchange implements HostExchange, Tenant, CompressedBody, Host
   private unreadBytes = 0;
   private waiting: ReadListener | null = null;
   /** Runs while nobody reads on, and the body has to end. */
-  private lastBytes: Timer | null = null;
+  private lastBytesTimer: Timer | null = null;
   private lastBytesLeft = MAX_LAST_BYTES;
   /** Undefined until the body ended; then what `read` says after the last bytes. */
   private end: null | HostFault | undefined = undefined;
@@ -82,7 +82,7 @@ export class Http1Exchange implements HostExchange, Tenant, CompressedBody, Host
 
   done(): void {
     if (this.end !== undefined || !this.reader.started) return this.cancel();
-    this.lastBytes ??= this.clock.after(LAST_BYTES_MS, () => this.cancel());
+    this.lastBytesTimer ??= this.clock.after(LAST_BYTES_MS, () => this.cancel());
     const { unreadBytes } = this;
     this.arrived.length = this.firstArrived = this.unreadBytes = 0;
     this.letGo(unreadBytes);
@@ -99,15 +99,15 @@ export class Http1Exchange implements HostExchange, Tenant, CompressedBody, Host
     return new Promise((arrived) => this.wait({ arrived }));
   }
 
-  next(reader: ReadListener): Read | undefined {
+  next(listener: ReadListener): Read | undefined {
     if (this.unreadBytes > 0) return this.takeArrived();
-    if (this.end === undefined) this.wait(reader);
+    if (this.end === undefined) this.wait(listener);
     return this.end;
   }
 
-  private wait(reader: ReadListener): void {
+  private wait(listener: ReadListener): void {
     assert(this.waiting === null, "a body is read by one reader at a time");
-    this.waiting = reader;
+    this.waiting = listener;
   }
 
   received(bytes: Uint8Array): void {
@@ -157,7 +157,7 @@ export class Http1Exchange implements HostExchange, Tenant, CompressedBody, Host
   }
 
   private deliver(body: Uint8Array): void {
-    if (this.lastBytes !== null) {
+    if (this.lastBytesTimer !== null) {
       this.letGo(body.length);
     } else if (this.waiting !== null) {
       this.wake(body);
@@ -191,15 +191,15 @@ export class Http1Exchange implements HostExchange, Tenant, CompressedBody, Host
 
   private finish(end: null | HostFault): void {
     this.end = end;
-    this.lastBytes?.cancel();
+    this.lastBytesTimer?.cancel();
     if (this.settleReply !== null && end !== null) this.settle(end);
     if (this.waiting !== null) this.wake(end);
   }
 
   private wake(answer: Read): void {
-    const reader = this.waiting!;
+    const listener = this.waiting!;
     this.waiting = null;
-    reader.arrived(answer);
+    listener.arrived(answer);
   }
 }
 

@@ -36,7 +36,7 @@ export class Http1Transport implements Transport {
   private readonly limits: PoolLimits;
   private readonly arrivals = new Arrivals();
   private readonly pools = new Map<string, Pool>();
-  private readonly lines = new WeakMap<Destination, RequestHead>();
+  private readonly heads = new WeakMap<Destination, RequestHead>();
   private closed = false;
 
   constructor(private readonly options: Http1Options) {
@@ -49,7 +49,7 @@ export class Http1Transport implements Transport {
   }
 
   open(call: HostCall): HostExchange {
-    const { endpoint, start } = this.lineTo(call.to);
+    const { endpoint, start } = this.headTo(call.to);
     const exchange = new Http1Exchange(encodeRequest(call, start), this.options.clock);
     exchange.begin(this.poolOf(endpoint), call.fresh === true);
     return exchange;
@@ -65,8 +65,8 @@ export class Http1Transport implements Transport {
     for (const pool of this.pools.values()) pool.close();
   }
 
-  private lineTo(destination: Destination): RequestHead {
-    return this.lines.getOrInsertComputed(destination, () => {
+  private headTo(destination: Destination): RequestHead {
+    return this.heads.getOrInsertComputed(destination, () => {
       const endpoint = endpointOf(destination.host);
       return { endpoint, start: headStart(destination, endpoint) };
     });
