@@ -80,7 +80,7 @@ export class Opened {
     if (this.judge.isComplete) this.exchange.done();
     else this.exchange.cancel();
     const { usage } = this.judge;
-    if (usage !== null) this.slot?.used?.(tokensIn(usage));
+    if (usage !== null) this.slot?.used(tokensIn(usage));
     this.slot?.release();
   }
 }

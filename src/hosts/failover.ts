@@ -70,11 +70,12 @@ export interface FailoverCall extends HostAttemptCall, OutputCeilings {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
   readonly limits: FailoverLimits;
-  readonly prepared?: PreparedRequest | null;
-  /** Whose turn it is in a line. */
+  /** The request as written for the plan's first host; null if it is yet to be written. */
+  readonly prepared: PreparedRequest | null;
+  /** Keys take turns in a host's queue. */
   readonly keyId: string;
-  /** Stays with one of a host's keys; null or absent: any. */
-  readonly conversation?: number | null;
+  /** Stays with one of a host's keys; null: any. */
+  readonly conversation: number | null;
   /** Whose request it is. */
   readonly balanceId: BalanceId;
   /** Parent of each try's span; null when nobody traces. */
@@ -124,7 +125,7 @@ class Failover {
   private hedged = false;
   private crowded = false;
   private untranslatable: Refusal | null = null;
-  /** The first refusal: the answer where nobody else has one. */
+  /** The first answer that declined: the client gets it if nobody answers otherwise. */
   private declined: Declined["answer"] | null = null;
   /** A model has declined, with an answer or an error. */
   private mayFallBack = false;
@@ -180,7 +181,7 @@ class Failover {
   }
 
   /**
-   * Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a line.
+   * Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a host's queue.
    */
   private start(): boolean | Promise<boolean> {
     const { call } = this;
@@ -191,7 +192,7 @@ class Failover {
       this.hostsTried < limits.maxHosts &&
       clock.elapsedMs() < this.deadlineMs
     ) {
-      // The client may have left while the request stood in a line.
+      // The client may have left while the request waited.
       if (signal.aborted) return false;
       const at = this.next++;
       const candidate = this.candidates[at]!;
@@ -222,14 +223,14 @@ class Failover {
         this.startAttempt(candidate, request, hostRequest, slot);
         return true;
       }
-      // Nobody stands in a line while another host is already being asked.
-      if (this.running.length === 0) return this.startInLine(candidate, request, hostRequest);
+      // Nobody waits for a slot while another host is already being asked.
+      if (this.running.length === 0) return this.startQueued(candidate, request, hostRequest);
       this.crowded = true;
     }
     return false;
   }
 
-  private async startInLine(
+  private async startQueued(
     candidate: Candidate,
     request: GenerationRequest,
     hostRequest: HostRequest,
@@ -238,7 +239,7 @@ class Failover {
     const { keyId, signal } = this.call;
     const leftMs = this.deadlineMs - clock.elapsedMs();
     const { host } = candidate.route;
-    const waitMs = Math.min(MAX_LINE_MS, leftMs / 2);
+    const waitMs = Math.min(MAX_QUEUE_MS, leftMs / 2);
     const slot = await slots.wait(host, keyId, waitMs, signal, this.keyRequest(candidate));
     if (slot === null) {
       this.crowded = true;
@@ -262,7 +263,7 @@ class Failover {
     if (route.host.keys === undefined) return undefined;
     const { promptEstimate, maxOutputTokens } = this.request;
     const tokens = promptEstimate + (maxOutputTokens ?? 0);
-    return { conversation: this.call.conversation ?? null, model: route.model, tokens };
+    return { conversation: this.call.conversation, model: route.model, tokens };
   }
 
   /** The same host has its turn again before the next one: it has another key, or takes another request. */
@@ -358,7 +359,7 @@ class Failover {
       case "answered":
         return outcome;
       case "declined":
-        return this.afterRefusal(outcome.answer);
+        return this.afterDecline(outcome.answer);
       case "abandoned":
         if (this.workingHost?.route.host.billsCancelled !== "prompt") this.workingHost = ended.candidate;
         return this.running.length === 0 ? this.abandoned() : null;
@@ -380,8 +381,8 @@ class Failover {
     this.addKey(unhanded(candidate));
   }
 
-  /** One model's refusal is no other's, but it is that of all of the model's hosts. */
-  private afterRefusal(answer: Declined["answer"]): FinalOutcome | null {
+  /** Another model may answer, but no other host of one that declined. */
+  private afterDecline(answer: Declined["answer"]): FinalOutcome | null {
     this.declined ??= answer;
     if (this.plan.movesOn === "never") return this.declined;
     this.judged = [...this.judged, ...decliningIn(answer)];
@@ -459,8 +460,8 @@ class Failover {
 }
 
 const TIMER_SLACK_MS = 2;
-/** The longest wait in the line for a host. Beyond that, a client does better to come back later. */
-const MAX_LINE_MS = 5_000;
+/** The longest wait for a slot at a host. Beyond that, a client does better to come back later. */
+const MAX_QUEUE_MS = 5_000;
 
 const traced = (call: FailoverCall, span: TraceContext | null): HostAttemptCall =>
   span === null

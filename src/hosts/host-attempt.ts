@@ -86,7 +86,7 @@ export class HostAttempt {
         outcome = this.unreadable(error);
       }
       const { key } = slot;
-      if (key !== undefined && key !== null) outcome = judgedKey(outcome, key, this.candidate);
+      if (key !== null) outcome = judgedKey(outcome, key, this.candidate);
       return outcome;
     } finally {
       limit.stop();

@@ -63,7 +63,7 @@ export function hostRequestFor(
   candidate: Candidate,
   ceilings: OutputCeilings,
   pairing: PairingOf,
-  prepared: PreparedRequest | null | undefined,
+  prepared: PreparedRequest | null,
 ): HostRequest | Refusal {
   const isPrepared =
     prepared?.request === request &&

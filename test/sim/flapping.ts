@@ -143,7 +143,9 @@ const CALL: Omit<FailoverCall, "balanceId"> = {
   clientHeaders: {},
   outputCeiling: null,
   defaultMaxOutputTokens: 1_000,
+  prepared: null,
   keyId: "key",
+  conversation: null,
   trace: null,
   receipt: "req_test" as ReceiptId,
 };

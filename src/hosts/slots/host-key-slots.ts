@@ -130,7 +130,7 @@ export class KeyLease {
   private isOpen = true;
   /** The text that the host is sent. */
   private readonly text: string;
-  private readonly slots: { readonly requests: number; readonly tokens: number };
+  private readonly taken: { readonly requests: number; readonly tokens: number };
   private counted: number;
 
   constructor(
@@ -142,7 +142,7 @@ export class KeyLease {
     this.text = state.key.secret.text;
     this.counted = request.tokens;
     state.inFlight += 1;
-    this.slots = {
+    this.taken = {
       requests: state.requests.take(1, startedMs),
       tokens: state.tokens.take(request.tokens, startedMs),
     };
@@ -180,7 +180,7 @@ export class KeyLease {
 
   /** The host's usage replaces the estimate. */
   used(tokens: number): void {
-    this.state.tokens.adjust(this.slots.tokens, tokens - this.counted, this.keys.clock.elapsedMs());
+    this.state.tokens.adjust(this.taken.tokens, tokens - this.counted, this.keys.clock.elapsedMs());
     this.counted = tokens;
   }
 
@@ -193,7 +193,7 @@ export class KeyLease {
   /** No host was called: nothing counts. */
   giveBack(): void {
     this.release();
-    this.state.requests.adjust(this.slots.requests, -1, this.keys.clock.elapsedMs());
+    this.state.requests.adjust(this.taken.requests, -1, this.keys.clock.elapsedMs());
     this.used(0);
   }
 }

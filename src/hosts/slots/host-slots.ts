@@ -142,12 +142,12 @@ export interface LimitedHost {
 export const DEFAULT_CONCURRENT = 10_000;
 
 export interface Slot {
-  /** The key that the request is sent with, at a host with several. */
-  readonly key?: KeyLease | null;
+  /** The key that the request is sent with; null at a host with one. */
+  readonly key: KeyLease | null;
   /** The host reported or showed that it is overloaded. */
   overloaded(): void;
   /** Tokens that the host reports, for the rate of its key. */
-  used?(tokens: number): void;
+  used(tokens: number): void;
   /** Call once the host is done with the request; a second call does nothing. */
   release(): void;
 }

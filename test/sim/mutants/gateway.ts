@@ -9,7 +9,7 @@ export const GATEWAY_MUTANTS: readonly Mutant[] = [
     ],
     "of several refusals, the last is the answer": ["this.declined ??= answer", "this.declined = answer"],
     "a refusal is a failure": [
-      '      case "declined":\n        return this.afterRefusal(outcome.answer);\n',
+      '      case "declined":\n        return this.afterDecline(outcome.answer);\n',
       "",
     ],
   }),
