@@ -215,7 +215,7 @@ class Failover {
         this.candidates = [...this.candidates, candidate];
         continue;
       }
-      if (this.hostsTried > 0 && !health.mayRetry(candidate.model)) {
+      if (this.hostsTried > 0 && !health.mayRetry(candidate.model, candidate.route)) {
         slot?.release();
         return false;
       }
@@ -263,7 +263,8 @@ class Failover {
     if (route.host.keys === undefined) return undefined;
     const { promptEstimate, maxOutputTokens } = this.request;
     const tokens = promptEstimate + (maxOutputTokens ?? 0);
-    return { conversation: this.call.conversation, model: route.model, tokens };
+    const model = route.free ? `${route.model}\nfree` : route.model;
+    return { conversation: this.call.conversation, model, tokens };
   }
 
   /** The same host has its turn again before the next one: it has another key, or takes another request. */

@@ -342,8 +342,8 @@ function judgedKey(outcome: HostAttemptOutcome, key: KeyLease, { route }: Candid
   if (outcome.kind !== "refused") return noteAnswer(outcome, key);
   const { status, ofAccount = false, restMs = null } = outcome;
   if (status === 401 || (status === 403 && ofAccount)) key.refused(outcome.message);
-  else if (ofAccount) key.limited(null, restMs);
-  else if (status === 429) key.limited(route.model, restMs);
+  else if (ofAccount && !route.free) key.limited(null, restMs);
+  else if (ofAccount || status === 429) key.limited(key.model, restMs);
   else return outcome;
   if (key.hasOther) return { ...outcome, hasOtherKey: true };
   // The host rests until the first of its keys has.

@@ -9,7 +9,8 @@ import { Speed, type StreamEnd } from "./speed.ts";
 /**
  * What past attempts show about hosts, shared by all requests. A host has one circuit for failures of the whole host (it cannot
  * be reached, it refuses the gateway's key) and one for each of its models, because an overloaded or missing model says
- * nothing about the others. Rejected requests and clients that leave do not count.
+ * nothing about the others. Rejected requests and clients that leave do not count. Nor do free requests, which anybody can
+ * send at will: they are only measured, each route by itself, and `FreeRoutes` judges free routes by probes.
  */
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
@@ -28,19 +29,19 @@ export class Health {
   ) {}
 
   /** Milliseconds until the route takes requests; 0: now. */
-  restMs({ host, model }: Route): number {
-    const health = this.hosts.get(host.id);
+  restMs(of: Route): number {
+    const health = this.hosts.get(of.host.id);
     if (health === undefined) return 0;
     const nowMs = this.clock.elapsedMs();
-    const route = health.routes.get(model);
+    const route = health.known(of);
     const restMs = health.circuit.restMs(nowMs);
     return route === undefined ? restMs : Math.max(restMs, route.circuit.restMs(nowMs));
   }
 
   /** How the last attempt at the route or its host ended; null before the first. */
-  lastAttempt({ host, model }: Route): "served" | "failed" | null {
-    const health = this.hosts.get(host.id);
-    const route = health?.routes.get(model);
+  lastAttempt(of: Route): "served" | "failed" | null {
+    const health = this.hosts.get(of.host.id);
+    const route = health?.known(of);
     if (health?.circuit.isFailing === true || route?.circuit.isFailing === true) return "failed";
     return route !== undefined && route.served > 0 ? "served" : null;
   }
@@ -54,16 +55,17 @@ export class Health {
     const health = this.hosts.get(route.host.id);
     if (health === undefined || !this.usable(route)) return false;
     const nowMs = this.clock.elapsedMs();
-    const own = health.routes.get(route.model)?.circuit.state(nowMs) ?? "closed";
+    const own = health.known(route)?.circuit.state(nowMs) ?? "closed";
     return own !== "closed" || health.circuit.state(nowMs) !== "closed";
   }
 
   /** Call before each attempt: enters as a probe if need be, which `observe` ends. */
   enter(route: Route): void {
+    if (route.free) return;
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
     host.circuit.enter(nowMs);
-    host.route(route.model).circuit.enter(nowMs);
+    host.route(route).circuit.enter(nowMs);
   }
 
   /** Circuits with a probe under way, which take no other requests meanwhile. */
@@ -77,12 +79,12 @@ export class Health {
   }
 
   /** Call before an attempt that explores how fast the route is now. */
-  noteExploration({ host, model }: Route, by: BalanceId): void {
-    this.hostHealth(host.id).route(model).explorations.note(by, this.clock.elapsedMs());
+  noteExploration(route: Route, by: BalanceId): void {
+    this.hostHealth(route.host.id).route(route).explorations.note(by, this.clock.elapsedMs());
   }
 
-  explorationDueMs({ host, model }: Route, by: BalanceId): number {
-    const known = this.hosts.get(host.id)?.routes.get(model);
+  explorationDueMs(route: Route, by: BalanceId): number {
+    const known = this.record(route);
     return known?.explorations.dueMs(by, this.clock.elapsedMs()) ?? Number.POSITIVE_INFINITY;
   }
 
@@ -109,7 +111,9 @@ export class Health {
   }
 
   /** Call before each further attempt. False if half of the model's hosts are down and the retry budget is used up. */
-  mayRetry({ routes }: Model): boolean {
+  mayRetry({ routes }: Model, { free }: Route): boolean {
+    // Free requests have none of the budget; each counts against the sender's daily allowance.
+    if (free) return true;
     let down = 0;
     for (const route of routes) if (!this.usable(route)) down += 1;
     if (this.retriesLeft < 1) return down * 2 < routes.length;
@@ -140,20 +144,21 @@ export class Health {
   observe(route: Route, observation: Observation): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
-    const known = host.route(route.model);
+    const known = host.route(route);
     const { circuit } = known;
     switch (observation.kind) {
       case "served":
-        host.noteServed(nowMs, observation.by);
+        if (!route.free) host.noteServed(nowMs, observation.by);
         known.noteServed(nowMs, observation.by);
         if (observation.firstTokenMs !== null) {
           const { firstTokenMs, promptTokens, by } = observation;
-          speedOf(known, route).firstToken(firstTokenMs, promptTokens, by, nowMs);
-          host.firstTokenMs = moved(host.firstTokenMs, firstTokenMs);
+          known.speed.firstToken(firstTokenMs, promptTokens, by, nowMs);
+          if (!route.free) host.firstTokenMs = moved(host.firstTokenMs, firstTokenMs);
         }
         return;
       case "failed":
-        this.noteFailure(host, known, observation.detail);
+        this.noteFailure(host, known, route, observation.detail);
+        if (route.free) return;
         if (observation.wholeHost) {
           this.rested(route.host.id, null, host.circuit.failed(nowMs, observation));
           circuit.left();
@@ -163,6 +168,7 @@ export class Health {
         }
         return;
       case "nothing":
+        if (route.free) return;
         host.circuit.left();
         circuit.left();
     }
@@ -172,30 +178,30 @@ export class Health {
   streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
-    const known = host.route(route.model);
+    const known = host.route(route);
     const { circuit } = known;
     if (kind === "host_failed") {
-      this.noteFailure(host, known, "the stream broke off after its first token");
-      this.rested(route.host.id, route.model, circuit.died(nowMs, by));
+      this.noteFailure(host, known, route, "the stream broke off after its first token");
+      if (!route.free) this.rested(route.host.id, route.model, circuit.died(nowMs, by));
     }
     if (kind !== "complete") return;
     circuit.completed();
     // A short answer comes in a burst or two, which only shows the network's speed.
     if (tokens < MIN_TOKENS || ms < MIN_MS) return;
-    speedOf(known, route).wrote(tokens, ms, by, nowMs);
-    host.tokensPerSecond = moved(host.tokensPerSecond, (tokens * 1_000) / ms);
+    known.speed.wrote(tokens, ms, by, nowMs);
+    if (!route.free) host.tokensPerSecond = moved(host.tokensPerSecond, (tokens * 1_000) / ms);
   }
 
-  private noteFailure(host: HostHealth, known: RouteHealth, detail: string): void {
+  private noteFailure(host: HostHealth, known: RouteHealth, { free }: Route, detail: string): void {
     const at = this.clock.now();
-    host.noteFailed(at);
+    if (!free) host.noteFailed(at);
     known.lastFailure = { at, since: known.noteFailed(at), detail };
   }
 
   /** Another worker reported that the host should rest. */
   onRemoteRest({ host, model, ...rest }: HostRest): void {
     const health = this.hostHealth(host);
-    const { circuit } = model === null ? health : health.route(model);
+    const { circuit } = model === null ? health : health.route({ model, free: false });
     circuit.open(this.clock.elapsedMs(), rest);
   }
 
@@ -204,13 +210,12 @@ export class Health {
   }
 
   speed(route: Route): Speed | null {
-    const known = this.hosts.get(route.host.id)?.routes.get(route.model);
-    return known === undefined ? null : speedOf(known, route);
+    return this.record(route)?.speed ?? null;
   }
 
   /** Null before its first attempt. */
-  record({ host, model }: Route): RouteRecord | null {
-    return this.hosts.get(host.id)?.routes.get(model) ?? null;
+  record(route: Route): RouteHealth | null {
+    return this.hosts.get(route.host.id)?.known(route) ?? null;
   }
 
   /** Every host of the catalog, in its order. */
@@ -223,9 +228,9 @@ export class Health {
   keep({ hosts, models }: Catalog): void {
     for (const id of this.hosts.keys()) if (!hosts.has(id)) this.hosts.delete(id);
     const named = new Set([...models.values()].flatMap(({ routes }) => routes.map(routeName)));
-    for (const [id, { routes }] of this.hosts) {
-      for (const model of routes.keys()) if (!named.has(`${id}\n${model}`)) routes.delete(model);
-    }
+    for (const [id, { routes, freeRoutes }] of this.hosts)
+      for (const known of [routes, freeRoutes])
+        for (const model of known.keys()) if (!named.has(`${id}\n${model}`)) known.delete(model);
     for (const name of this.verified) if (!named.has(name)) this.verified.delete(name);
   }
 
@@ -324,20 +329,26 @@ class AttemptTally {
 class HostHealth extends AttemptTally {
   /** By the model's name at the host. */
   readonly routes = new Map<string, RouteHealth>();
+  readonly freeRoutes = new Map<string, RouteHealth>();
   firstTokenMs: number | null = null;
   tokensPerSecond: number | null = null;
 
-  route(model: string): RouteHealth {
-    let health = this.routes.get(model);
-    if (health === undefined) this.routes.set(model, (health = new RouteHealth()));
+  known({ model, free }: RouteName): RouteHealth | undefined {
+    return (free ? this.freeRoutes : this.routes).get(model);
+  }
+
+  route(name: RouteName): RouteHealth {
+    const { model, free } = name;
+    let health = this.known(name);
+    if (health === undefined) (free ? this.freeRoutes : this.routes).set(model, (health = new RouteHealth()));
     return health;
   }
 }
 
+type RouteName = Pick<Route, "model" | "free">;
+
 class RouteHealth extends AttemptTally implements RouteRecord {
   readonly speed = new Speed();
-  /** Measured by free requests, which anybody can send at will, so paid ones do not choose by it. */
-  readonly freeSpeed = new Speed();
   readonly explorations = new ExplorationLog();
   lastFailure: LastFailure | null = null;
 }
@@ -359,8 +370,6 @@ const WEIGHT = 0.1;
 
 const moved = (average: number | null, sample: number): number =>
   average === null ? sample : average + WEIGHT * (sample - average);
-
-const speedOf = ({ speed, freeSpeed }: RouteHealth, { free }: Route): Speed => (free ? freeSpeed : speed);
 
 function reportOf(id: string, health: HostHealth, nowMs: number): HostReport {
   const { circuit, routes, served, failed, failingSince, firstTokenMs, tokensPerSecond } = health;

@@ -33,7 +33,8 @@ export function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDep
       reporting.metrics.tried(route.host.id, outcome);
       if (!route.free) return;
       if (observation.kind === "served") freeRoutes.served(route);
-      if (observation.kind === "failed") freeRoutes.doubt(route);
+      if (observation.kind === "failed")
+        observation.wholeHost ? freeRoutes.doubt(route) : freeRoutes.failed(route);
     },
     delivered: deliveredCounts(parts),
     catalog: () => active.config.catalog,

@@ -170,7 +170,6 @@ describe("the first doubt takes the route out", () => {
     ["a charge next to a stream", () => charge(0.002), 200, { stream: true }],
     ["402", () => (status = 402), 503, {}],
     ["401", () => (status = 401), 503, {}],
-    ["500", () => (status = 500), 503, {}],
   ])("%s", async (_name, turn, first, more) => {
     await verified();
     const { key } = await gateway.key(10);

@@ -369,7 +369,7 @@ describe("retries", () => {
     const all = route("z");
     const gone = model("x/gone", [all]);
     health.observe(all, failedFor(120_000));
-    return health.mayRetry(gone);
+    return health.mayRetry(gone, gone.routes[0]!);
   }
 });
 

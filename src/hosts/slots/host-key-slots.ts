@@ -112,7 +112,7 @@ export class HostKeySlots {
 
 export interface KeyRequest {
   readonly conversation: number | null;
-  /** The model's name at the host. */
+  /** The model's name at the host; free requests have a name of their own, because their limits are not the paid ones'. */
   readonly model: string;
   /** Tokens of the prompt, plus the output ceiling if the request names one. */
   readonly tokens: number;
@@ -146,6 +146,10 @@ export class KeyLease {
       requests: state.requests.take(1, startedMs),
       tokens: state.tokens.take(request.tokens, startedMs),
     };
+  }
+
+  get model(): string {
+    return this.request.model;
   }
 
   get key(): HostKey {

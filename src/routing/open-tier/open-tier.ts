@@ -40,9 +40,10 @@ const PSEUDONYM_DIGITS = 24;
 
 /**
  * Keeps knowing which free routes are really free. Each is probed at start, after a reload and on a schedule;
- * what it serves at no charge meanwhile is as good as a probe. The first doubt (a failed request, a reported
- * charge) takes it out until a probe has succeeded again; those come ever more slowly, because hosts count
- * them against their own free quota.
+ * what it serves at no charge meanwhile is as good as a probe. The first doubt (a reported charge, a refused
+ * account) takes it out until a probe has succeeded again; those come ever more slowly, because hosts count
+ * them against their own free quota. Any other failure may be the request's own, so that the route is only
+ * probed.
  */
 export class FreeRoutes {
   private readonly watched = new Map<string, Watched>();
@@ -80,7 +81,15 @@ export class FreeRoutes {
     });
   }
 
-  /** A free route failed a request, or its host reported a charge: it is not verified any more. */
+  /** A request failed there, which that request may have caused: a probe finds out, at most one within `RETRY_MS`. */
+  failed(route: Route): void {
+    const watched = this.watched.get(routeName(route));
+    if (watched === undefined || watched.probing || watched.failures > 0) return;
+    watched.dueMs = Math.max(this.clock.elapsedMs(), watched.probedMs + RETRY_MS);
+    this.next();
+  }
+
+  /** Its host reported a charge or refused the account: it is not verified any more. */
   doubt(route: Route): void {
     const watched = this.watched.get(routeName(route));
     if (watched === undefined) return;
@@ -123,6 +132,7 @@ export class FreeRoutes {
   private async verifyOne(watched: Watched): Promise<void> {
     this.probing += 1;
     watched.probing = true;
+    watched.probedMs = this.clock.elapsedMs();
     const { doubts, route } = watched;
     const answered = await this.probe(route).catch(() => false);
     this.probing -= 1;
@@ -160,6 +170,8 @@ interface Watched {
   route: Route;
   /** Monotonic time of the next probe. */
   dueMs: number;
+  /** The last one. */
+  probedMs: number;
   /** In a row. */
   failures: number;
   doubts: number;
@@ -173,6 +185,7 @@ const MAX_PROBES = 8;
 const newlyWatched = (route: Route): Watched => ({
   route,
   dueMs: Number.NEGATIVE_INFINITY,
+  probedMs: Number.NEGATIVE_INFINITY,
   failures: 0,
   doubts: 0,
   probing: false,

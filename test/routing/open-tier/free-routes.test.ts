@@ -90,6 +90,24 @@ test("the first doubt takes it out at once, and it is asked ever less often", as
   expect(world.probed.filter((model) => model === "other")).toHaveLength(1);
 });
 
+test("a request that fails has the route probed, at most once within 15 s, and only the probe takes it out", async () => {
+  const world = new World(route("a", "one"));
+  void world.free.verify();
+  await world.answer("one", true);
+  world.clock.advance(15_000);
+  world.free.failed(route("a", "one"));
+  world.free.failed(route("a", "one"));
+  expect([world.probed.length, world.verified.size]).toEqual([2, 1]);
+  await world.answer("one", true);
+  world.free.failed(route("a", "one"));
+  world.clock.advance(14_999);
+  expect([world.probed.length, world.verified.size]).toEqual([2, 1]);
+  world.clock.advance(1);
+  expect(world.probed).toHaveLength(3);
+  await world.answer("one", false);
+  expect(world.verified.size).toBe(0);
+});
+
 test("an answer that is older than the doubt does not count", async () => {
   const world = new World(route("a", "one"));
   void world.free.verify();
