@@ -38,15 +38,16 @@ export const SORTS = [
 /** The models that match, in the order that was chosen: by price the cheapest first, by context the longest. */
 export function findModels<M extends Findable>(models: readonly M[], query: ModelQuery): readonly M[] {
   const found = models.filter(matches(query));
-  const measure = MEASURES[query.sort];
+  const measure = MEASURES.get(query.sort);
   return measure === undefined ? found : found.toSorted((a, b) => measure(a) - measure(b));
 }
 
-const MEASURES: Readonly<Record<string, ((model: Findable) => number) | undefined>> = {
-  input: ({ price }) => price?.input ?? Number.POSITIVE_INFINITY,
-  output: ({ price }) => price?.output ?? Number.POSITIVE_INFINITY,
-  context: ({ context_length }) => -context_length,
-};
+/** A map, because the address has the name: every object has some, such as `valueOf`. */
+const MEASURES: ReadonlyMap<string, (model: Findable) => number> = new Map([
+  ["input", ({ price }) => price?.input ?? Number.POSITIVE_INFINITY],
+  ["output", ({ price }) => price?.output ?? Number.POSITIVE_INFINITY],
+  ["context", ({ context_length }) => -context_length],
+]);
 
 function matches({ search, context, price, can }: ModelQuery): (model: Findable) => boolean {
   const searched = search.trim().toLowerCase();

@@ -81,7 +81,7 @@ function Inside({ onLeave }: { onLeave: () => void }) {
   return (
     <Frame
       pages={PAGES.filter(({ path }) => !hidden.includes(path))}
-      route={UNDER[route[0] ?? ""] ?? route}
+      route={UNDER.get(route[0] ?? "") ?? route}
       links={
         <>
           <a href="status">Status</a>
@@ -127,9 +127,9 @@ const UNLISTED: readonly AppPage[] = [
 ];
 
 /** Where the menu shows them. */
-const UNDER: Readonly<Record<string, readonly string[] | undefined>> = {
-  receipts: ["requests"],
-  keys: ["balances"],
-};
+const UNDER: ReadonlyMap<string, readonly string[]> = new Map([
+  ["receipts", ["requests"]],
+  ["keys", ["balances"]],
+]);
 
 render(<Admin />, document.getElementById("app")!);

@@ -68,6 +68,9 @@ const FOUND: [query: string, ids: string[]][] = [
   ["context=many", ["test/one", "test/two", "test/seeing"]],
   ["price=0.5", ["test/seeing"]],
   ["sort=output", ["test/seeing", "test/one", "test/two"]],
+  ["sort=nonsense", ["test/one", "test/two", "test/seeing"]],
+  ["sort=__proto__", ["test/one", "test/two", "test/seeing"]],
+  ["sort=valueOf", ["test/one", "test/two", "test/seeing"]],
   ["sort=context&search=test", ["test/seeing", "test/one", "test/two"]],
   [`search=${"x".repeat(5_000)}`, []],
 ];

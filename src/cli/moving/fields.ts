@@ -9,6 +9,10 @@ export const fieldsOf = (value: unknown): Fields =>
 export const textOf = (value: unknown): string | null =>
   typeof value === "string" && value !== "" ? value : null;
 
+/** Undefined also for names that every object has, such as `constructor`: the source wrote this one. */
+export const rowOf = <Row>(table: Readonly<Record<string, Row>>, name: string): Row | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
+
 /** Also from text, as sources write some of their numbers. */
 export function numberOf(value: unknown): number | null {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;

@@ -1,7 +1,7 @@
 import { parseDocument } from "yaml";
 import { CommandFailure, EXIT } from "../failure.ts";
 import type { Draft } from "./draft.ts";
-import { type Fields, fieldsOf, numberOf, perMillion, textOf } from "./fields.ts";
+import { type Fields, fieldsOf, numberOf, perMillion, rowOf, textOf } from "./fields.ts";
 import type { UsdPrice } from "./known-models.ts";
 import type { Share } from "./pools.ts";
 import { addressOf, LITELLM_PROVIDERS, NOT_SERVED, OPENAI, ownHost, type Provider } from "./providers.ts";
@@ -58,16 +58,13 @@ interface Row {
  * several hosts serves while it works.
  */
 function inOrder(rows: readonly Row[], draft: Draft): Row[] {
-  const of = ({ row }: Row, name: string, otherwise: number): number =>
-    numberOf(fieldsOf(row.litellm_params)[name]) ?? otherwise;
-  if (rows.some((row) => of(row, "weight", 0) > 0))
+  const of = ({ row }: Row, name: string): number => numberOf(fieldsOf(row.litellm_params)[name]) ?? 0;
+  if (rows.some((row) => of(row, "weight") > 0))
     draft.note(
       "litellm_params.weight",
       "keys of one host share by weight; of several hosts, the heaviest gets all requests while it works",
     );
-  return [...rows].sort(
-    (a, b) => of(a, "order", 0) - of(b, "order", 0) || of(b, "weight", 0) - of(a, "weight", 0),
-  );
+  return [...rows].sort((a, b) => of(a, "order") - of(b, "order") || of(b, "weight") - of(a, "weight"));
 }
 
 type Credentials = ReadonlyMap<string, Fields>;
@@ -152,7 +149,7 @@ function leaveOutParams(params: Fields, from: string, draft: Draft): void {
     if (!READ_PARAMS.has(name) && !IS_PRICE.test(name))
       draft.leaveOut(
         `${from}: litellm_params.${name}`,
-        WHY_PARAMS[name] ?? "requests are not changed by their model here",
+        rowOf(WHY_PARAMS, name) ?? "requests are not changed by their model here",
       );
 }
 
@@ -177,11 +174,13 @@ interface Served {
 /** The provider of `<provider>/<model>`, or why it is not served. */
 function providerOf(model: string, given: string | null, base: string | null): Served | string {
   const [first, ...rest] = model.split("/");
-  const isPrefix = rest.length > 0 && (first! in LITELLM_PROVIDERS || first! in NOT_SERVED);
+  const isPrefix =
+    rest.length > 0 && [LITELLM_PROVIDERS, NOT_SERVED].some((table) => Object.hasOwn(table, first!));
   const prefix = given ?? (isPrefix ? first! : vendorOf(model));
   if (prefix === null) return "LiteLLM's name for its provider is not known here; list its host by hand";
-  if (NOT_SERVED[prefix] !== undefined) return NOT_SERVED[prefix];
-  const provider = LITELLM_PROVIDERS[prefix];
+  const why = rowOf(NOT_SERVED, prefix);
+  if (why !== undefined) return why;
+  const provider = rowOf(LITELLM_PROVIDERS, prefix);
   if (provider === undefined) return `models of ${prefix} are not served here; list its host by hand`;
   const bare = prefix === first && rest.length > 0 ? rest.join("/") : model;
   const wireName = bare.replace(/^responses\//, "");
@@ -226,7 +225,7 @@ function readPattern(row: Fields, from: string, draft: Draft): void {
   const pattern = textOf(row.model_name)!;
   const params = fieldsOf(row.litellm_params);
   const target = textOf(params.model) ?? "";
-  const provider = LITELLM_PROVIDERS[target.split("/")[0] ?? ""];
+  const provider = rowOf(LITELLM_PROVIDERS, target.split("/")[0] ?? "");
   const at = `${from} ${pattern} (${target})`;
   const base = textOf(params.api_base) ?? textOf(params.base_url);
   if (!/^[^/]+\/\*$/.test(target) || !provider?.preset || (base !== null && provider === OPENAI))
@@ -282,7 +281,7 @@ function readRouting(router: Fields, settings: Fields, draft: Draft): void {
       `router_settings.model_group_alias.${alias}`,
     );
   const strategy = textOf(router.routing_strategy);
-  const order = ORDERS[strategy ?? ""];
+  const order = rowOf(ORDERS, strategy ?? "");
   if (order !== undefined) draft.settings.routing = { order };
   else if (strategy !== null && strategy !== "simple-shuffle")
     draft.leaveOut("router_settings.routing_strategy", `there is no ${strategy}: hosts are tried as listed`);
@@ -291,7 +290,8 @@ function readRouting(router: Fields, settings: Fields, draft: Draft): void {
   for (const from of ["router_settings", "litellm_settings"] as const)
     readFallbacks(from === "router_settings" ? router : settings, from, draft);
   for (const name of Object.keys(router))
-    if (!ROUTING_READ.has(name)) draft.leaveOut(`router_settings.${name}`, WHY_ROUTING[name] ?? UNKNOWN);
+    if (!ROUTING_READ.has(name))
+      draft.leaveOut(`router_settings.${name}`, rowOf(WHY_ROUTING, name) ?? UNKNOWN);
 }
 
 /** LiteLLM's lists are `[{ model: [others] }]`. */
@@ -364,7 +364,8 @@ function readLimits(settings: Fields, draft: Draft): void {
   for (const name of Object.keys(others)) draft.leaveOut(`${at}.${name}`, UNKNOWN);
   if (Object.keys(limits).length > 0) draft.settings.defaults = { accountless: limits, account: limits };
   for (const name of Object.keys(settings))
-    if (!LIMITS_READ.has(name)) draft.leaveOut(`litellm_settings.${name}`, WHY_SETTINGS[name] ?? UNKNOWN);
+    if (!LIMITS_READ.has(name))
+      draft.leaveOut(`litellm_settings.${name}`, rowOf(WHY_SETTINGS, name) ?? UNKNOWN);
 }
 
 function windowOf(duration: string | null): "daily_limit_usd" | "monthly_limit_usd" | null {
@@ -384,7 +385,7 @@ function readGeneral(general: Fields, draft: Draft): void {
   for (const [name, value] of Object.entries(general)) {
     const at = `general_settings.${name}`;
     const token = name === "master_key" ? textOf(value) : null;
-    if (token === null) draft.leaveOut(at, WHY_GENERAL[name] ?? UNKNOWN);
+    if (token === null) draft.leaveOut(at, rowOf(WHY_GENERAL, name) ?? UNKNOWN);
     else if (token.startsWith("os.environ/"))
       draft.note(
         at,

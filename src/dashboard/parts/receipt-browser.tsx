@@ -73,16 +73,16 @@ const TIMES = [
 function rangeOf(time: string, from: string, to: string): Record<string, string> {
   const now = Date.now();
   const day = now - (now % DAY_MS);
-  const ranges: Readonly<Record<string, readonly [since: number, until?: number]>> = {
-    hour: [now - DAY_MS / 24],
-    day: [now - DAY_MS],
-    today: [day],
-    yesterday: [day - DAY_MS, day],
-    week: [now - 7 * DAY_MS],
-    month: [now - 30 * DAY_MS],
-    days: [Date.parse(from), Date.parse(to) + DAY_MS],
-  };
-  const [since, until] = ranges[time] ?? [];
+  const ranges = new Map<string, readonly [since: number, until?: number]>([
+    ["hour", [now - DAY_MS / 24]],
+    ["day", [now - DAY_MS]],
+    ["today", [day]],
+    ["yesterday", [day - DAY_MS, day]],
+    ["week", [now - 7 * DAY_MS]],
+    ["month", [now - 30 * DAY_MS]],
+    ["days", [Date.parse(from), Date.parse(to) + DAY_MS]],
+  ]);
+  const [since, until] = ranges.get(time) ?? [];
   return { since: minuteOf(since), until: minuteOf(until) };
 }
 

@@ -162,6 +162,29 @@ model_list:
     ],
   },
   {
+    from: "names that every object has",
+    yaml: `
+model_list:
+  - model_name: a
+    litellm_params: { model: constructor/a, api_key: os.environ/A_KEY }
+  - model_name: b
+    litellm_params: { model: b, custom_llm_provider: toString }
+  - model_name: gemini
+    litellm_params: { model: gemini/gemini-2.5-flash, api_key: os.environ/GEMINI_API_KEY, valueOf: 1 }
+router_settings: { routing_strategy: constructor, toString: 1 }
+general_settings: { valueOf: 1 }
+`,
+    models: { "google/gemini": ["gemini"] },
+    leftOut: [
+      "model_list[0] a (constructor/a): LiteLLM's name for its provider is not known here",
+      "model_list[1] b (b): models of toString are not served here",
+      "model_list[2] gemini (gemini/gemini-2.5-flash): litellm_params.valueOf: requests are not changed",
+      "router_settings.routing_strategy: there is no constructor",
+      "router_settings.toString: there is no such setting here",
+      "general_settings.valueOf: there is no such setting here",
+    ],
+  },
+  {
     from: "Ollama and vLLM, without prices",
     yaml: `
 model_list:
