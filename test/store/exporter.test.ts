@@ -265,6 +265,33 @@ test("a target that is away delays the export, is logged, and lets the lag grow 
   expect(storage.of("receipts")).toHaveLength(1);
 }, 120_000);
 
+test.each([
+  ["all rows", "seq <= 3", []],
+  ["the first row", "seq = 1", [2, 3]],
+  ["the last row", "seq = 3", [1, 2]],
+])(
+  "a file that was started for a target which then was away is put without %s once they are deleted",
+  async (_, deleted, left) => {
+    const storage = new MemoryStorage();
+    const { book, db, exporter, untilSo, over, logged } = fixture(storage);
+    storage.before = () => {
+      throw new Error("503 from the bucket");
+    };
+    book(3);
+    const running = exporter();
+    await running.prepare();
+    await untilSo(() => logged.length > 0);
+    book(1);
+    db.run(`DELETE FROM ends WHERE ${deleted}`);
+    storage.before = () => {};
+    await untilSo(() => storage.of("receipts").some(({ number }) => number === 4));
+    await over(running.stop());
+    expect(storage.of("receipts").map(({ number }) => number)).toEqual([...left, 4]);
+    expect(logged.at(-1)).toContain(`${3 - left.length} receipts were deleted`);
+  },
+  120_000,
+);
+
 test("another target starts from the first receipt that is there", async () => {
   const [first, second] = [new MemoryStorage(), new MemoryStorage()];
   const { book, store, untilSo, clock, over } = fixture(first);

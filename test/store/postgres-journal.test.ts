@@ -93,6 +93,19 @@ describe("what a transaction says", () => {
     expect(requested.at(-1)!.batch.holds[0]!.text).toContain('"served":{"model":"m","host":"h"}');
   });
 
+  test("a hold that was lowered after it had grown is written as it is then", async () => {
+    const { append, journal, commits, last } = fixture();
+    append(hold("a"));
+    append(extend("a", 300));
+    append({ ...hold("a"), amount: 200 } as unknown as LedgerRecord);
+    append(extend("b", 150));
+    append(hold("b"));
+    append(extend("b", 120));
+    journal.schedule();
+    await commits();
+    expect(last()).toEqual({ ...NOTHING, holds: ["a 200 0", "b 120 0"] });
+  });
+
   test("what begins and ends meanwhile is its end alone", async () => {
     const { append, journal, commits, last } = fixture();
     for (const record of [hold("a"), extend("a", 150), delivered("a", 7), end("a"), hold("b")])

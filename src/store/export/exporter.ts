@@ -117,15 +117,17 @@ export class Exporter {
     { kind, last, fileLast, fileRows }: ExportCursor,
     work: ExportWork,
   ): Promise<void> {
-    const { store, clock } = this.deps;
+    const { store, clock, log } = this.deps;
     let after = last;
     if (fileLast !== null) {
       const rows = await readRows(store, clock, kind, { after, through: fileLast }, Number.POSITIVE_INFINITY);
-      assert(
-        rows.length === fileRows,
-        `${rows.length} rows of ${kind} where a file of ${fileRows} was started`,
-      );
-      await this.put(kind, after, exportFile(kind, rows), work);
+      const deleted = fileRows! - rows.length;
+      assert(deleted >= 0, `${rows.length} rows of ${kind} where a file of ${fileRows} was started`);
+      // While the target was away for long, or was no target.
+      if (deleted > 0)
+        log("export", { problem: `${deleted} ${kind} were deleted before they were exported` });
+      if (rows.length > 0) await this.put(exportFile(kind, rows), work);
+      await this.finish(kind, after, { last: fileLast, rows: rows.length }, work);
       after = fileLast;
     }
     while (work.claim !== null && !this.rounds?.stopped) {
@@ -139,24 +141,24 @@ export class Exporter {
       }
       const file = exportFile(kind, rows);
       work.claim = await store.begin(work.claim, { kind, last: after, file, until: this.lease() });
-      await this.put(kind, after, file, work);
+      await this.put(file, work);
+      await this.finish(kind, after, file, work);
       after = file.last;
       await pause(clock, PAUSE_MS);
     }
   }
 
-  private async put(kind: ExportKind, last: number, file: ExportFile, work: ExportWork): Promise<void> {
-    const { store, clock } = this.deps;
+  private async put({ name, bytes }: ExportFile, { claim, active }: ExportWork): Promise<void> {
+    if (claim === null) return;
+    const put = active.storage!.put(name, await bytes()).then(() => true);
+    if ((await atMost(this.deps.clock, PUT_MS, put)) !== true)
+      throw new Error(`${name} was not taken within ${PUT_MS / 1_000} s`);
+  }
+
+  private async finish(kind: ExportKind, last: number, file: FileRows, work: ExportWork): Promise<void> {
     if (work.claim === null) return;
-    const bytes = await file.bytes();
-    const done = await atMost(
-      clock,
-      PUT_MS,
-      work.active.storage!.put(file.name, bytes).then(() => true),
-    );
-    if (done !== true) throw new Error(`${file.name} was not taken within ${PUT_MS / 1_000} s`);
-    work.claim = await store.finish(work.claim, { kind, last, file, until: this.lease() });
-    if (work.claim === null) return;
+    work.claim = await this.deps.store.finish(work.claim, { kind, last, file, until: this.lease() });
+    if (work.claim === null || file.rows === 0) return;
     this.files += 1;
     this.rows += file.rows;
   }
@@ -177,6 +179,8 @@ interface ActiveTarget {
   readonly name: string;
   storage: ExportStorage | null;
 }
+
+type FileRows = Pick<ExportFile, "last" | "rows">;
 
 interface ExportWork {
   readonly active: ActiveTarget;
