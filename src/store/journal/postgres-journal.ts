@@ -239,7 +239,7 @@ function batchOf(lines: readonly PendingCommit[], placed: ReadonlySet<ReceiptId>
   const fateOf = (receipt: ReceiptId): Fate => fates.getOrInsertComputed(receipt, unknown);
   for (const { record } of lines) {
     if (record.kind === "hold") {
-      if (record.about.stream) fateOf(record.receipt).hold = record;
+      if (record.about.stream) Object.assign(fateOf(record.receipt), { hold: record, held: record.amount });
     } else if (record.kind === "extend") fateOf(record.receipt).held = record.held;
     else if (record.kind === "delivered") {
       for (const [receipt, tokens] of record.tokens) fateOf(receipt).delivered = tokens;
@@ -254,7 +254,7 @@ function batchOf(lines: readonly PendingCommit[], placed: ReadonlySet<ReceiptId>
     // Placed, and to be placed again: the transaction that was not answered may still be under way, and only
     // who inserts the same waits for it. Who only deletes would not see it, and it would stay behind.
     if (hold !== null && (end === null || isPlaced)) {
-      holds.push({ receipt, text: formatRecord(hold), held: held ?? hold.amount, delivered: delivered ?? 0 });
+      holds.push({ receipt, text: formatRecord(hold), held: held!, delivered: delivered ?? 0 });
     }
     if (end !== null) {
       ends.push(end);
