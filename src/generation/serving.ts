@@ -58,7 +58,8 @@ export interface HeldRequest extends ReportedState {
   /** With all of its members, and without the run that it names. */
   readonly request: GenerationRequest;
   readonly sent: PricedRequest;
-  readonly planned: PlannedRequest;
+  /** Its plan is `admitted`'s, which the hold covers. */
+  readonly planned: Omit<PlannedRequest, "plan">;
   readonly admitted: Admitted;
   readonly prompt: PromptCount;
   /** Null where the prompt takes little of its model's context. */
@@ -162,12 +163,12 @@ class ServingFlow {
 
   /** Keeps where the conversation was served, for its next turn. */
   private noteServed(candidate: Candidate): void {
-    const { request, planned } = this.held;
-    const { plan, conversation, isElsewhere } = planned;
+    const { request, planned, admitted } = this.held;
+    const { conversation, isElsewhere } = planned;
     if (conversation === null || candidate.isExplored === true) return;
     const { route } = candidate;
     this.deps.affinity.served(conversation, candidate, {
-      isHome: route === plan.home && !isElsewhere,
+      isHome: route === admitted.plan.home && !isElsewhere,
       keptMs: cacheLifetimeMs(request, route),
     });
   }
