@@ -4,6 +4,8 @@ import type { Holder } from "../customers/keys/keyring.ts";
 import { missingTag } from "../customers/keys/tags.ts";
 import { untaggedBudget } from "../ledger/counter.ts";
 import { refusedReceipt } from "../ledger/receipt.ts";
+import type { Allowance } from "../ledger/reservation.ts";
+import type { InlinePayment } from "../payments/rails/x402/inline.ts";
 import type { StickyRoute } from "../routing/candidate.ts";
 import { type ConversationId, conversationOf, type Opening } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy, sortMeantBy } from "../routing/naming.ts";
@@ -48,32 +50,12 @@ export function generator(
   return (surface, call) => new RequestFlow(deps, arrived(SURFACES[surface], call, deps)).answer();
 }
 
-/**
- * What is known of a request. It passes through all checks again after its key changed while it waited, and after it paid
- * for credit; the next pass starts with what this one knew.
- */
-interface Pass extends ReportedState {
-  readonly keyChanges: number;
-  readonly holder: Holder | null;
-  readonly request: GenerationRequest | null;
-  /** What a thread read of the body of a sender without credit. */
-  readonly read: ReadRequest | null;
-  readonly prompt: PromptCount | null;
-}
-
-const FIRST_PASS: Pass = {
-  keyChanges: 0,
-  holder: null,
-  request: null,
-  read: null,
-  prompt: null,
-  allowances: [],
-  payment: null,
-};
-
-/** One request, until it is refused or holds what it may cost. */
-class RequestFlow {
-  private pass = FIRST_PASS;
+/** One request, until it is refused or holds what it may cost. Its members are what a refusal says of it. */
+class RequestFlow implements ReportedState {
+  private holder: Holder | null = null;
+  private request: GenerationRequest | null = null;
+  allowances = NO_ALLOWANCES;
+  payment: InlinePayment | null = null;
 
   constructor(
     private readonly deps: GenerationDeps,
@@ -85,16 +67,20 @@ class RequestFlow {
   async answer(): Promise<GenerationAnswer> {
     const { deps, arrival } = this;
     const { call, surface, settings, id: receipt } = arrival;
+    let keyChanges = 0;
+    /** What a thread read of the body of a sender without credit. */
+    let inThread: ReadRequest | null = null;
+    let prompt: PromptCount | null = null;
     try {
-      while (true) {
-        const isFirst = this.pass === FIRST_PASS;
+      // All checks are made again after the key changed while the request waited, and after it paid for credit.
+      for (let isFirst = true; ; isFirst = false) {
         const found = deps.keyring.identify(call.secret, deps.clock.now());
         const holder = found instanceof Promise ? await found : found;
         if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
         if (holder.balance.suspended !== null) {
           return this.refusal(suspension(holder.balance.suspended, settings.contact));
         }
-        this.pass = { ...this.pass, holder };
+        this.holder = holder;
         const { key, budgets } = holder;
         const priceList = priceListOf(holder);
         const catalog = catalogAt(deps.catalog(), priceList);
@@ -107,9 +93,7 @@ class RequestFlow {
         if (unpaid !== null) return this.refusal(unpaid);
 
         const work = { surface: surface.name, body: call.body, counting: false };
-        const inThread = call.isUnpaid
-          ? (this.pass.read ?? (await readUnpaid(work, call, deps.counting)))
-          : null;
+        if (call.isUnpaid) inThread ??= await readUnpaid(work, call, deps.counting);
         const read = inThread === null ? surface.readRequest(call.body) : inThread.read;
         if (refused(read)) return this.refusal(read, inThread?.subject ?? subjectOf(call.body));
         const meant = idMeantBy(read.model, catalog, deps.suggest);
@@ -117,8 +101,9 @@ class RequestFlow {
         const request = meant === read.model ? read : { ...read, model: meant };
 
         const isFree = asksOpenTier(request.model, catalog);
-        const allowances = isFree ? deps.allowances(holder.balance, call.blocks()) : FIRST_PASS.allowances;
-        this.pass = { ...this.pass, request, allowances };
+        const allowances = isFree ? deps.allowances(holder.balance, call.blocks()) : NO_ALLOWANCES;
+        this.request = request;
+        this.allowances = allowances;
         // Loaded before anything is refused, so that every answer can say what remains.
         if (isFree) await deps.ledger.counters.of(key, [], allowances, arrival.at);
         const opening = inThread?.opening;
@@ -133,9 +118,8 @@ class RequestFlow {
             ? { priced: request, prepared: null }
             : sentRequest(request, plan, settings.defaultMaxOutputTokens, pairing);
         const { priced } = sent;
-        const prompt =
-          this.pass.prompt ??
-          new PromptCount(priced, holder.balance.id, deps.counting, call, settings.attempts.firstTokenMs);
+        const { firstTokenMs } = settings.attempts;
+        prompt ??= new PromptCount(priced, holder.balance.id, deps.counting, call, firstTokenMs);
         const context = checkContext(priced, plan, () => {
           const known =
             planned.conversation ??
@@ -176,19 +160,16 @@ class RequestFlow {
         const admitted = admitting instanceof Promise ? await admitting : admitting;
         if (admitted === KEY_CHANGED) {
           // As of this moment it may spend less, other models, or nothing.
-          const keyChanges = this.pass.keyChanges + 1;
+          keyChanges += 1;
           if (keyChanges === MAX_KEY_CHANGES) return this.refusal(contended());
-          this.pass = { ...this.pass, keyChanges, read: inThread, prompt };
           continue;
         }
         if (refused(admitted)) {
-          const payment = await this.payment(admitted, holder);
+          const payment = await this.pay(admitted, holder);
           if (refused(payment)) return this.refusal(payment);
-          this.pass = { ...this.pass, read: inThread, prompt, payment };
+          this.payment = payment;
           continue;
         }
-        const { payment } = this.pass;
-        payment?.end();
         const isWhole = inThread === null && named?.isMember !== true;
         const held = {
           arrival,
@@ -202,7 +183,7 @@ class RequestFlow {
           context,
           watch,
           allowances,
-          payment,
+          payment: this.payment,
         };
         return serve(held, deps);
       }
@@ -211,9 +192,9 @@ class RequestFlow {
       if (error instanceof StoreContended) return this.refusal(contended());
       deps.onFault(error, receipt);
       if (error instanceof StoreUnreachable) return this.refusal(bookkeepingDown());
-      return errorAnswer(internalError(), arrival, this.pass, deps);
+      return errorAnswer(internalError(), arrival, this, deps);
     } finally {
-      this.pass.payment?.end();
+      this.payment?.end();
     }
   }
 
@@ -221,10 +202,10 @@ class RequestFlow {
    * The payment with which the request is checked again, in turn with others of the balance, where credit is all that it
    * lacks; otherwise the refusal, which says what to pay where that would help.
    */
-  private async payment(refusal: Refusal, holder: Holder): Promise<NonNullable<Pass["payment"]> | Refusal> {
+  private async pay(refusal: Refusal, holder: Holder): Promise<InlinePayment | Refusal> {
     const { payments } = this.deps;
     const { call } = this.arrival;
-    const { payment } = this.pass;
+    const { payment } = this;
     const { lacking } = refusal.details;
     if (payments === null || lacking === undefined) return refusal;
     if (payment !== null) return (await payment.pay(refusal, lacking)) ?? payment;
@@ -248,7 +229,7 @@ class RequestFlow {
   ): PlannedRequest | Refusal {
     const { deps } = this;
     const { call, settings } = this.arrival;
-    const isFree = this.pass.allowances.length > 0;
+    const isFree = this.allowances.length > 0;
     if (isFree) {
       const override = namesOverrides(request.overrides);
       if (override !== null) return noOverride(override);
@@ -306,9 +287,8 @@ class RequestFlow {
   }
 
   /** Answers a request that opened no hold. */
-  private refusal(refusal: Refusal, subject = subjectIn(this.pass)): WholeAnswer {
-    const { deps, arrival } = this;
-    const { holder, request } = this.pass;
+  private refusal(refusal: Refusal, subject = subjectIn(this.request)): WholeAnswer {
+    const { deps, arrival, holder, request } = this;
     const receipt = refusedReceipt({
       id: arrival.id,
       createdAt: arrival.at,
@@ -324,11 +304,13 @@ class RequestFlow {
       const { id: keyId, balanceId } = holder.key;
       deps.receipts.keepRefused({ ...receipt, keyId, balanceId });
     }
-    return errorAnswer(refusal, arrival, this.pass, deps);
+    return errorAnswer(refusal, arrival, this, deps);
   }
 }
 
-const subjectIn = ({ request }: Pass): Subject | null =>
+const NO_ALLOWANCES: readonly Allowance[] = [];
+
+const subjectIn = (request: GenerationRequest | null): Subject | null =>
   request === null ? null : { model: request.requestedModel, stream: request.stream };
 
 /** Nobody changes a key as often as that while a request waits. */
