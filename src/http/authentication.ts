@@ -81,14 +81,14 @@ export const bearerOrApiKeyOf = (request: Request): string | null =>
   bearerOf(request) ?? request.headers.get("x-api-key");
 
 /**
- * Who sends a request, if it may be looked at: without credit, so many are within a minute. Ending a key or a
- * session is never too much, because a user who lost one has to do it.
+ * Authenticates the sender of a request, and counts those without credit: so many are looked at within a minute. Ending a
+ * key or a session is never too much, because a user who lost one has to do it.
  */
 export async function identify(
   exchange: HttpExchange,
   secretOf?: (request: Request) => string | null,
 ): Promise<Identity | Refusal> {
-  const who = await whoSends(exchange, secretOf);
+  const who = await authenticate(exchange, secretOf);
   if (refused(who)) return who;
   exchange.author = authorOf(who);
   if (isEnding(exchange.request)) return who;
@@ -103,9 +103,8 @@ export async function identify(
 
 /** A balance with credit, where a session that names none has one. */
 async function payerOf(who: Identity, { keyDeps }: HttpDeps): Promise<BalanceId> {
-  const isSession = who.kind === "owner" && who.by === "session";
-  for (const id of isSession ? who.balances.slice(1, MAX_CHECKED) : [])
-    if ((await keyDeps.spendable.of(id)) > 0) return id;
+  const others = who.kind === "owner" && who.by === "session" ? who.balances.slice(1, MAX_CHECKED) : [];
+  for (const id of others) if ((await keyDeps.spendable.of(id)) > 0) return id;
   return who.balance.id;
 }
 
@@ -130,7 +129,7 @@ function lengthOf(request: Request): number {
  * Who sends a request: by its bearer token, or else by a session in a cookie, where that is safe. Unknown,
  * revoked and expired credentials have one answer.
  */
-export async function whoSends(
+export async function authenticate(
   exchange: HttpExchange,
   secretOf: (request: Request) => string | null = bearerOf,
 ): Promise<Identity | Refusal> {
@@ -166,10 +165,7 @@ async function byKey(secret: string, exchange: HttpExchange): Promise<KeyIdentit
   const { keyDeps } = exchange.deps;
   const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
   if (holder === null) return invalidKey(exchange.deps.config.settings.dashboardUrl);
-  exchange.letInAgain = async () => {
-    const now = await byKey(secret, exchange);
-    return refused(now) ? now : null;
-  };
+  exchange.reauthenticate = () => byKey(secret, exchange);
   return { kind: "key", key: holder.key, balance: holder.balance };
 }
 
@@ -178,10 +174,7 @@ async function byRecovery(secret: string, exchange: HttpExchange): Promise<Recov
     const hash = hashSecret(secret);
     const balance = await exchange.deps.keyDeps.store.balanceByRecovery(hash);
     if (balance === null) return invalidRecovery(exchange.deps.config.settings.dashboardUrl);
-    exchange.letInAgain = async () => {
-      const now = await byRecovery(secret, exchange);
-      return refused(now) ? now : null;
-    };
+    exchange.reauthenticate = () => byRecovery(secret, exchange);
     return { kind: "owner", by: "recovery", balance, secret: hash };
   });
 }
@@ -240,10 +233,9 @@ async function bySession(secret: string, exchange: HttpExchange): Promise<Sessio
   assert(withBudgets !== null, `${id} of ${held.account.id} does not exist`);
   // It was taken back from the account between the two readings.
   if (withBudgets.balance.accountId !== held.account.id) return notOfAccount();
-  exchange.letInAgain = async () => {
+  exchange.reauthenticate = async () => {
     const now = await bySession(secret, exchange);
-    if (refused(now)) return now;
-    return balances.every((one) => now.balances.includes(one)) ? null : notOfAccount();
+    return refused(now) || balances.every((one) => now.balances.includes(one)) ? now : notOfAccount();
   };
   return {
     kind: "owner",

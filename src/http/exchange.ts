@@ -12,10 +12,10 @@ import type { OpenConnection } from "./websocket/open-sockets.ts";
 export class HttpExchange implements ClientConnection {
   isExempt = false;
   /**
-   * Authenticates the sender of a credential once more, or says why not. A body takes as long as its sender likes, and
-   * the credential may have ended meanwhile; null for anybody else.
+   * Authenticates the sender again: a refusal if the credential has ended meanwhile, because a body takes as long as its
+   * sender likes. Null where no credential was shown.
    */
-  letInAgain: (() => Promise<Refusal | null>) | null = null;
+  reauthenticate: (() => Promise<object | Refusal>) | null = null;
   /** Who changes what this request changes; null before a credential was looked at. */
   author: ChangeAuthor | null = null;
   /** Whose admin token was shown. */

@@ -17,8 +17,8 @@ export async function readFields<T extends TObject>(
 ): Promise<Static<T> | Refusal> {
   const body = await readControl(exchange);
   if (refused(body)) return body;
-  const ended = (await exchange.letInAgain?.()) ?? null;
-  if (ended !== null) return ended;
+  const sender = await exchange.reauthenticate?.();
+  if (refused(sender)) return sender;
   const error = Value.Errors(schema, body).First();
   return error === undefined ? (body as Static<T>) : wrongField(error, schema, body);
 }

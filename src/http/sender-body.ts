@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
-import { type Identity, whoSends } from "./authentication.ts";
+import { authenticate, type Identity } from "./authentication.ts";
 import { declaredLength, inTime, MIN_BYTES_PER_MS, READ_GRACE_MS, readBody, tooSlow } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
@@ -93,7 +93,7 @@ async function permittedSender(
   exchange: HttpExchange,
   sender: string | Identity,
 ): Promise<Identity | Refusal> {
-  const identity = typeof sender === "string" ? await whoSends(exchange, () => sender) : sender;
+  const identity = typeof sender === "string" ? await authenticate(exchange, () => sender) : sender;
   if (refused(identity)) return identity;
   const tooOften = identity.kind === "key" ? exchange.deps.generation.overRate(identity.key) : null;
   return tooOften === null ? identity : unread(tooOften);

@@ -46,8 +46,7 @@ export async function notAdmin(exchange: HttpExchange, needed: OperatorRole): Pr
   const { name } = operator;
   exchange.operator = operator;
   exchange.author = { kind: "operator", id: name, name };
-  exchange.letInAgain = async () =>
-    (await operatorWith(token, exchange.deps)) === null ? wrongToken(exchange) : null;
+  exchange.reauthenticate = async () => (await operatorWith(token, exchange.deps)) ?? wrongToken(exchange);
   return null;
 }
 

@@ -69,7 +69,7 @@ const callOf = (secret: string, body: Uint8Array, exchange: HttpExchange): Gener
   secret,
   body,
   headers: exchange.request.headers,
-  signal: exchange.request.signal,
+  signal: exchange.signal,
   isUnpaid: exchange.isUnpaid,
   blocks: () => exchange.blocks(),
 });
@@ -85,8 +85,7 @@ async function countTokens(exchange: HttpExchange): Promise<{ input_tokens: numb
   if (suspended !== null) return suspension(suspended, exchange.deps.config.settings.contact);
   const body = await readSenderBody(exchange, identity);
   if (refused(body)) return body;
-  const { signal } = exchange.request;
-  const { isUnpaid } = exchange;
+  const { isUnpaid, signal } = exchange;
   const asker = { key: identity.key, blocks: exchange.blocks(), isUnpaid, signal };
   const tokens = await exchange.deps.generation.countTokens(body, asker);
   return refused(tokens) ? tokens : { input_tokens: tokens };
@@ -119,7 +118,7 @@ function compactUnpaid(body: Uint8Array, exchange: HttpExchange): Promise<Uint8A
   const key = wideNetwork(exchange.blocks());
   return exchange.deps.generation.compaction(body, {
     key,
-    signal: exchange.request.signal,
+    signal: exchange.signal,
     withinMs: COMPACT_MS,
   });
 }

@@ -151,7 +151,7 @@ async function order(
   }
   const { total } = await deps.ledger.balance(balance.id);
   // A client that has left sends its request again.
-  if (!exchange.request.signal.aborted) await deps.payments!.x402!.answered(payment);
+  if (!exchange.signal.aborted) await deps.payments!.x402!.answered(payment);
   return new JsonReply(
     201,
     {
