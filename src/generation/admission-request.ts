@@ -16,7 +16,7 @@ export interface AdmissionRequest {
   readonly priceList: string | null;
   /** Null: none. */
   readonly tags: Tags | null;
-  readonly run?: AgentRun | null;
+  readonly run: AgentRun | null;
   readonly request: GenerationRequest;
   readonly prompt: PromptCount;
   readonly plan: Plan;

@@ -41,7 +41,7 @@ async function admitSlowly(
   await loading;
   const first = await take(admission, sized, deps);
   if (first instanceof Reservation) return admitted(first, admission, sized, deps);
-  if (!isMoney(first)) return refused(first, admission, sized, deps);
+  if (!isMoney(first)) return refusalOf(first, admission, sized, deps);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing
   // for money.
   const { promptBound, promptHasFiles } = admission.request;
@@ -49,7 +49,7 @@ async function admitSlowly(
   const counted = size(admission, tokens, deps);
   const second = counted.worst < sized.worst ? await take(admission, counted, deps) : first;
   if (second instanceof Reservation) return admitted(second, admission, counted, deps);
-  if (!isMoney(second)) return refused(second, admission, counted, deps);
+  if (!isMoney(second)) return refusalOf(second, admission, counted, deps);
   let least: Sized = { request: admission, sized: counted, short: second };
   for (const modest of [withoutHanded, withoutMoreExpensive]) {
     const request = modest(least.request, tokens, deps);
@@ -60,7 +60,7 @@ async function admitSlowly(
     least = { request, sized, short };
     if (!isMoney(short)) break;
   }
-  return refused(least.short, least.request, least.sized, deps);
+  return refusalOf(least.short, least.request, least.sized, deps);
 }
 
 interface Sized {
@@ -212,7 +212,7 @@ function reservationRequest(
   sized: SizedRequest,
   at: EpochMs,
 ): ReservationRequest {
-  const { receipt, key, budgets, run = null, request, plan, allowances, settings } = admission;
+  const { receipt, key, budgets, run, request, plan, allowances, settings } = admission;
   return {
     receipt,
     at,
@@ -240,7 +240,7 @@ function reservationRequest(
   };
 }
 
-const refused = (
+const refusalOf = (
   short: KnownShortfall,
   admission: AdmissionRequest,
   sized: SizedRequest,

@@ -15,9 +15,8 @@ import type { Shortfall } from "../ledger/shortfall.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
 import type { AnswerText } from "../tokens/answer-text.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { isTooLittle, reachedRates } from "./billed-tokens.ts";
+import { completed, isTooLittle, reachedRates } from "./billed-tokens.ts";
 import { CHECK_EVERY_MS, type HoldGrowth, tokensIn } from "./expected-output.ts";
-import { completed } from "./metering.ts";
 import type { RunningCount } from "./running-count.ts";
 
 /**

@@ -7,7 +7,7 @@ import type { Usage, UsagePart } from "./surface.ts";
 /**
  * What hosts say that an answer used. A report is evidence, not truth: each member is read for itself, and one
  * that cannot be true counts as missing, which is 0. Whether a report can be true of this request, the
- * bill decides (generation/metering). A stream may report several times: usage only grows, so a later report
+ * bill decides (generation/billed-tokens). A stream may report several times: usage only grows, so a later report
  * takes nothing back that an earlier one reported of the answer.
  */
 
