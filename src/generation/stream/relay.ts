@@ -72,8 +72,8 @@ export type RelayEnd =
  * leaves while the host is silent.
  */
 class Relay implements ReadListener, Deadline {
-  /** The client is gone. */
-  private left = false;
+  /** The client has left. */
+  private hasLeft = false;
   /** The client left before it was given anything, and the host is read to its end all the same. */
   private isReadWhole = false;
   private halted = false;
@@ -82,9 +82,9 @@ class Relay implements ReadListener, Deadline {
   private endTaking: ((isTaken: true) => void) | null = null;
   private heldUp = false;
   /** The meter is waited for; the client is as held up as by its own slowness. */
-  private seeking = false;
+  private awaitsMeter = false;
   private cutBy: "client" | "gateway" | null = null;
-  private because: string | null = null;
+  private reason: string | null = null;
   private touchedMs: number;
   /** When the client was last given something. Before that, it is given no sign of life. */
   private givenMs = Number.POSITIVE_INFINITY;
@@ -100,7 +100,7 @@ class Relay implements ReadListener, Deadline {
     this.touchedMs = context.clock.elapsedMs();
     context.deadlines.add(this);
     context.open.add(this);
-    if (context.signal.aborted) this.leave();
+    if (context.signal.aborted) this.clientLeft();
     else context.signal.addEventListener("abort", this);
   }
 
@@ -128,12 +128,12 @@ class Relay implements ReadListener, Deadline {
 
   /** @internal The client leaves. */
   handleEvent(): void {
-    this.leave();
+    this.clientLeft();
   }
 
   cut(why: string): void {
     if (this.halted) return;
-    this.because = why;
+    this.reason = why;
     this.cutBy = "gateway";
     this.halt();
   }
@@ -156,7 +156,7 @@ class Relay implements ReadListener, Deadline {
   }
 
   private give(bytes: Uint8Array): boolean {
-    if (bytes.length > 0 && !this.left) {
+    if (bytes.length > 0 && !this.hasLeft) {
       const isFirst = this.givenMs === Number.POSITIVE_INFINITY;
       this.givenMs = this.touchedMs;
       // From now on a sign of life may be due.
@@ -167,7 +167,7 @@ class Relay implements ReadListener, Deadline {
         void this.awaitTaken(taken);
         return false;
       }
-      if (!taken) this.leave();
+      if (!taken) this.clientLeft();
     }
     return this.goesOn();
   }
@@ -175,15 +175,15 @@ class Relay implements ReadListener, Deadline {
   private goesOn(): boolean {
     if (this.over) return false;
     const { judge } = this.context;
-    if (!this.left) {
+    if (!this.hasLeft) {
       this.delivered = judge.countedTokens;
       judge.text.deliver();
     }
-    if (this.left && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
+    if (this.hasLeft && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
     else if (judge.isComplete) this.end(this.heldUp ? { kind: "complete", isHeldUp: true } : COMPLETE);
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
-    else if (!this.left && !this.covered(this.touchedMs)) this.runShort();
-    return !this.over && !this.seeking;
+    else if (!this.hasLeft && !this.covered(this.touchedMs)) this.runShort();
+    return !this.over && !this.awaitsMeter;
   }
 
   /** An answer that has ended is not stopped for what the host says at its end that it used. */
@@ -197,7 +197,7 @@ class Relay implements ReadListener, Deadline {
     if (this.halted) return this.end(this.cause(""));
     const more = this.context.meter.more();
     if (more === null) return this.end({ kind: "out_of_credit" });
-    this.heldUp = this.seeking = true;
+    this.heldUp = this.awaitsMeter = true;
     void this.awaitTaken(more.then(() => true));
   }
 
@@ -207,11 +207,11 @@ class Relay implements ReadListener, Deadline {
   private async awaitTaken(taken: Promise<boolean>): Promise<void> {
     try {
       const isTaken = await this.untilTaken(taken);
-      this.seeking = false;
+      this.awaitsMeter = false;
       this.givenMs = this.touchedMs = this.context.clock.elapsedMs();
       // The host's silence counts again, so its deadline is nearer.
       if (!this.over) this.context.deadlines.add(this);
-      if (!isTaken) this.leave();
+      if (!isTaken) this.clientLeft();
       if (this.goesOn()) this.readOn();
     } catch (error) {
       this.fail(error);
@@ -227,7 +227,7 @@ class Relay implements ReadListener, Deadline {
       const isTaken = typeof taken === "boolean" ? taken : await this.untilTaken(taken);
       this.pinging = false;
       if (isTaken) this.givenMs = this.context.clock.elapsedMs();
-      else this.leave();
+      else this.clientLeft();
       if (this.over) return;
       this.context.deadlines.add(this);
       const { early } = this;
@@ -248,9 +248,9 @@ class Relay implements ReadListener, Deadline {
     return isTaken;
   }
 
-  private leave(): void {
-    if (this.left) return;
-    this.left = true;
+  private clientLeft(): void {
+    if (this.hasLeft) return;
+    this.hasLeft = true;
     const { onDisconnect, judge } = this.context;
     this.isReadWhole = onDisconnect === "drain" && this.givenMs === Number.POSITIVE_INFINITY;
     if (!this.isReadWhole) judge.text.end();
@@ -259,9 +259,9 @@ class Relay implements ReadListener, Deadline {
 
   /** Why reading ended: our own doing, or the host's. */
   private cause(message: string): RelayEnd {
-    const { left, delivered, isReadWhole } = this;
-    if (left) return { kind: "client_left", delivered, ...(isReadWhole ? { isReadWhole } : {}) };
-    const why = this.because ?? message;
+    const { hasLeft, delivered, isReadWhole } = this;
+    if (hasLeft) return { kind: "client_left", delivered, ...(isReadWhole ? { isReadWhole } : {}) };
+    const why = this.reason ?? message;
     return this.cutBy === null
       ? { kind: "host_failed", message: why }
       : { kind: "cut", message: why, by: this.cutBy };
@@ -297,7 +297,7 @@ class Relay implements ReadListener, Deadline {
 
   /** Each sign of life of the host puts it off, and a client that takes nothing yet, as long as there is time. */
   get dueMs(): number {
-    return this.left || this.seeking
+    return this.hasLeft || this.awaitsMeter
       ? this.endMs
       : Math.min(this.endMs, this.context.meter.dueMs, this.pingMs);
   }
@@ -320,7 +320,7 @@ class Relay implements ReadListener, Deadline {
     const { clock, limits, deadlines } = this.context;
     const nowMs = clock.elapsedMs();
     if (nowMs < this.endMs) {
-      if (this.left || this.seeking) deadlines.add(this);
+      if (this.hasLeft || this.awaitsMeter) deadlines.add(this);
       else if (this.covered(nowMs)) {
         if (nowMs >= this.pingMs) void this.ping(nowMs);
         if (!this.over) deadlines.add(this);
@@ -331,10 +331,10 @@ class Relay implements ReadListener, Deadline {
       return;
     }
     const isLate = nowMs >= limits.deadlineMs;
-    this.because = isLate
+    this.reason = isLate
       ? "the answer took longer than allowed"
       : `nothing arrived for ${limits.chunkGapMs} ms`;
-    if (this.seeking) this.cutBy = "gateway";
+    if (this.awaitsMeter) this.cutBy = "gateway";
     else if (this.endTaking !== null && !this.pinging) this.cutBy = "client";
     this.halt();
   }
