@@ -24,7 +24,7 @@ import type { Recount } from "../recount.ts";
 import { upstreamError } from "../refusals.ts";
 import { RunningCount } from "../running-count.ts";
 import { type StreamStop, streamStop } from "./out-of-credit.ts";
-import { type RelayEnd, relay } from "./relay.ts";
+import { type RelayContext, type RelayEnd, relay } from "./relay.ts";
 
 /**
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no
@@ -87,37 +87,14 @@ const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
 async function deliver(context: DeliveryContext, sink: Sink, delivery: StreamDelivery): Promise<void> {
-  const { deps, settings, request, opened, settlement, hold, firstTokenMs, signal } = context;
-  const { judge, candidate } = opened;
+  const { deps, opened, settlement, hold } = context;
   try {
     noteServing(context);
-    const line = {
-      source: opened.source,
-      judge,
-      sink,
-      signal,
-      onDisconnect: candidate.route.host.onDisconnect,
-      limits: {
-        chunkGapMs: settings.chunkGapMs,
-        deadlineMs: settlement.startedMs + settings.totalMs,
-        keepaliveMs: settings.keepaliveMs ?? Number.POSITIVE_INFINITY,
-      },
-      keepalive: SURFACES[request.surface].keepalive,
-      clock: deps.clock,
-      deadlines: deps.deadlines,
-      meter: hold.begin(runningOf(context)),
-      host: opened,
-      open: deps.openStreams,
-    };
-    const firstTokens = judge.countedTokens;
-    const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
-    const by = settlement.reservation.request.key.balanceId;
+    const firstTokens = opened.judge.countedTokens;
+    const relayed = await relay(relayContext(context, sink), opened.takeFirst());
+    const end = ofCustomers(relayed, opened.candidate.route.host);
     const stop = end.kind === "out_of_credit" ? stopOf(context) : null;
-    // Neither one piece nor a client that reads slowly shows how fast the host writes.
-    const isTimed = !opened.isWhole && !("isHeldUp" in end);
-    const ms = isTimed ? settlement.elapsedMs() - firstTokenMs : 0;
-    const tokens = judge.countedTokens - firstTokens;
-    deps.health.streamEnded(candidate.route, { kind: end.kind, tokens, ms, by });
+    noteStreamEnd(end, firstTokens, context);
     const counting = billedOf(end, context);
     // Nothing of the settlement has started, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
@@ -154,6 +131,40 @@ function noteServing({ deps, opened, settlement, counts, firstTokenMs }: Deliver
     firstTokenMs,
   });
   deps.delivered.add(settlement.reservation, judge.text, counts.family);
+}
+
+function relayContext(context: DeliveryContext, sink: Sink): RelayContext {
+  const { deps, settings, request, opened, settlement, hold, signal } = context;
+  return {
+    source: opened.source,
+    judge: opened.judge,
+    sink,
+    signal,
+    onDisconnect: opened.candidate.route.host.onDisconnect,
+    limits: {
+      chunkGapMs: settings.chunkGapMs,
+      deadlineMs: settlement.startedMs + settings.totalMs,
+      keepaliveMs: settings.keepaliveMs ?? Number.POSITIVE_INFINITY,
+    },
+    keepalive: SURFACES[request.surface].keepalive,
+    clock: deps.clock,
+    deadlines: deps.deadlines,
+    meter: hold.begin(runningOf(context)),
+    host: opened,
+    open: deps.openStreams,
+  };
+}
+
+/** What health learns: how the stream ended, and how fast the host wrote, which neither one piece nor a slow client shows. */
+function noteStreamEnd(end: RelayEnd, firstTokens: number, context: DeliveryContext): void {
+  const { deps, opened, settlement, firstTokenMs } = context;
+  const isTimed = !opened.isWhole && !("isHeldUp" in end);
+  deps.health.streamEnded(opened.candidate.route, {
+    kind: end.kind,
+    tokens: opened.judge.countedTokens - firstTokens,
+    ms: isTimed ? settlement.elapsedMs() - firstTokenMs : 0,
+    by: settlement.reservation.request.key.balanceId,
+  });
 }
 
 function runningOf({ deps, request, opened, settlement, counts }: DeliveryContext): RunningStream {
