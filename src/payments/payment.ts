@@ -152,12 +152,16 @@ export function advanced(payment: Payment, change: PaymentChange, at: EpochMs): 
   };
 }
 
-/** What becomes of a payment that the balance cannot hold. */
-export const TOO_MUCH = {
+/** Instead of crediting the payment, which the balance cannot hold: the operator needs to know whose money is where. */
+export const heldInstead = ({ transaction, payer }: Payment): PaymentChange => ({
   state: "held",
-  reason: "The balance has been credited with as much as is counted exactly.",
+  reason: TOO_MUCH,
+  transaction,
+  payer,
   nextPollAt: null,
-} as const satisfies PaymentChange;
+});
+
+export const TOO_MUCH = "The balance has been credited with as much as is counted exactly.";
 
 /** What entries in a balance's credit a payment may make besides the one that credits it. */
 export type PaymentEntry =

@@ -486,6 +486,26 @@ describe("a card payment", () => {
     }
   });
 
+  test.each([
+    ["credited once there is room", 20, "credited", { state: "credited", available: 10, credited: 10 }],
+    ["held as long as there is none", 5, "credited", { state: "held", available: 0, credited: 0 }],
+    ["refunded", 5, "refunded", { state: "refunded", available: 0, credited: 0 }],
+  ] as const)(
+    "that the balance cannot hold is %s when the operator decides so",
+    async (_, room, as, expected) => {
+      const world = new World();
+      world.payments.room = 5 * USD;
+      await world.sees(PAID);
+      expect(says(world)).toMatchObject({ state: "held", available: 0, credited: 0 });
+      world.payments.room = room * USD;
+      if (as === "refunded") world.checkout = { ...world.checkout, refunded: 1_061 as Cents };
+      await world.rail.resolve(world.payment, as, null);
+      expect(says(world)).toMatchObject(expected);
+      await world.sees({});
+      expect(says(world)).toMatchObject(expected);
+    },
+  );
+
   test("that two processes refund, one refused and one served once there is credit again, is refunded", async () => {
     const world = new World();
     await world.sees(PAID);

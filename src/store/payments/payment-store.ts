@@ -3,12 +3,12 @@ import type { Credit } from "../../ledger/credit.ts";
 import {
   advanced,
   CAME_TO_NOTHING,
+  heldInstead,
   type Payment,
   type PaymentChange,
   type PaymentState,
   paymentKey,
   type RailName,
-  TOO_MUCH,
 } from "../../payments/payment.ts";
 import type {
   Added,
@@ -181,7 +181,7 @@ export class SqlPaymentStore implements PaymentStore, PaymentAudit {
       if (credit === null)
         return { result: next, statements: [updating(next, present.version), events, logged] };
       if (!(await hasRoom(db, credit))) {
-        const held = advanced(present.payment, TOO_MUCH, next.changedAt)!;
+        const held = advanced(present.payment, heldInstead(next), next.changedAt)!;
         const statements = [updating(held, present.version), loggingPayment(present.payment, held)];
         return { result: held, statements };
       }

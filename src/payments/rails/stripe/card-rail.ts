@@ -5,7 +5,7 @@ import type { BalanceId, PaymentId } from "../../../units/id.ts";
 import { newId } from "../../../units/id.ts";
 import type { RandomBytes } from "../../../units/random.ts";
 import { type NanoUsd, ZERO_USD } from "../../../units/usd.ts";
-import { JUST_CREATED, type Payment, type PaymentChange, paymentKey } from "../../payment.ts";
+import { JUST_CREATED, type Payment, type PaymentChange, paymentKey, TOO_MUCH } from "../../payment.ts";
 import type { AmountCap, CountCap, PaymentStore } from "../../payment-store.ts";
 import { capReached, usedKey } from "../../refusals.ts";
 import type { PaymentPace } from "../payment-pace.ts";
@@ -185,7 +185,9 @@ export class CardRail implements WatchedRail {
       refusal = now.state !== "held" ? "not held" : now.amount === 0 ? "worth unknown" : null;
       if (orderOf(now).returning !== null) refusal = "under way";
       if (refusal !== null) return null;
-      const order = { ...orderOf(now), isAccepted: true, isReturned: false, note: note ?? now.reason };
+      // The balance may have room by now for what it could not hold.
+      const why = now.reason === TOO_MUCH ? null : now.reason;
+      const order = { ...orderOf(now), isAccepted: true, isReturned: false, note: note ?? why };
       const decided = { ...now, reason: order.note, order: orderText(order) };
       return { reason: order.note, ...dueAt(decided, this.deps.clock.now()) };
     });

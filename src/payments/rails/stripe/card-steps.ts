@@ -110,7 +110,7 @@ function standingStep(
   const { state, reason, shouldBe, isDisputed } = standingOf(payment, order, checkout);
   const more = (shouldBe - booked(payment)) as NanoUsd;
   // The operator decides about what the balance could not hold.
-  if (payment.reason === TOO_MUCH.reason && (state === "held" || state === "credited")) return null;
+  if (payment.reason === TOO_MUCH && (state === "held" || state === "credited")) return null;
   const suspension = isDisputed ? startedSuspension(order.suspension) : order.suspension;
   const next = { ...order, suspension, isReturned: isReturned(order, checkout) };
   const isDone =
