@@ -39,7 +39,7 @@ export function countedLimit(counter: CounterId): CountedLimit | null {
  */
 export function limitEvents({ counter, before, after, cap, of, balance, at }: ChargedLimit): RecordedEvent[] {
   return THRESHOLDS_PERCENT.flatMap((percent) => {
-    const line = Math.max(1, Math.ceil((cap * percent) / 100));
+    const line = Math.max(1, Math.ceil(cap / (100 / percent)));
     if (before >= line || after < line) return [];
     return eventOf("limit.reached", `${counter} ${percent}`, {
       at,

@@ -30,6 +30,8 @@ test.each([
   [0, 1, 3, []],
   [0, 5, 0, [50, 80, 100]],
   [1, 5, 0, []],
+  // A hundred times this cap, $400,000.000000003, is no exact number.
+  [400_000_000_000_002, 400_000_000_000_003, 400_000_000_000_003, [100]],
 ])("use that goes from %p to %p of %p reaches %p percent", (before, after, cap, reached) => {
   const found = crossing(DAY, before, after, cap).map(({ data }) => JSON.parse(data).threshold_percent);
   expect(found).toEqual(reached);
