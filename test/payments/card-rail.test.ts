@@ -3,7 +3,7 @@ import { type Debit, taken } from "../../src/ledger/credit.ts";
 import { JUST_CREATED, type Payment } from "../../src/payments/payment.ts";
 import type { PaymentStore } from "../../src/payments/payment-store.ts";
 import { PAYMENT_PACE } from "../../src/payments/rails/payment-pace.ts";
-import { newOrder, orderText } from "../../src/payments/rails/stripe/card-order.ts";
+import { newOrder, orderOf, orderText } from "../../src/payments/rails/stripe/card-order.ts";
 import { CardRail } from "../../src/payments/rails/stripe/card-rail.ts";
 import {
   type Cents,
@@ -505,6 +505,42 @@ describe("a card payment", () => {
       expect(says(world)).toMatchObject(expected);
     },
   );
+
+  test("whose page was opened in the last moment is credited although nobody reports that it was paid", async () => {
+    const world = new World();
+    const { payment } = world;
+    world.now = 31 * 60_000;
+    // Another process asked Stripe for the page before; its answer is on its way.
+    await world.rail.poll(payment);
+    expect(world.payment.state).toBe("expired");
+    const opened = orderText({ ...orderOf(payment), session: "cs_1" });
+    await world.payments.change(ID, () => ({ order: opened }));
+    world.checkout = { ...world.checkout, ...PAID };
+    world.now = world.payment.nextPollAt ?? Number.POSITIVE_INFINITY;
+    expect(world.now).toBe(60 * 60_000);
+    await world.rail.poll(world.payment);
+    expect(says(world)).toMatchObject({ state: "credited", available: 10 });
+  });
+
+  test("whose page was opened while somebody looked for one does not expire", async () => {
+    const world = new World();
+    const before = world.payment;
+    await world.sees({});
+    world.now = 31 * 60_000;
+    expect((await world.rail.poll(before)).state).toBe("created");
+  });
+
+  test("that never got a page expires, and is looked at once more when that would have run out", async () => {
+    const world = new World();
+    for (const [at, next] of [
+      [31, 60],
+      [60, null],
+    ] as const) {
+      world.now = at * 60_000;
+      await world.rail.poll(world.payment);
+      expect(world.payment).toMatchObject({ state: "expired", nextPollAt: next && next * 60_000 });
+    }
+  });
 
   test("that two processes refund, one refused and one served once there is credit again, is refunded", async () => {
     const world = new World();

@@ -232,13 +232,8 @@ export class CardRail implements WatchedRail {
     const now = this.deps.clock.now();
     const { session, returning } = orderOf(payment);
     if (returning !== null && now < returning.until) return payment;
-    if (session === null && now > payment.createdAt + OPENED_WITHIN_MS) {
-      return this.deps.store.change(payment.id, () => ({
-        state: "expired",
-        reason: "No checkout page could be opened.",
-        nextPollAt: null,
-      }));
-    }
+    if (session === null && now > payment.createdAt + OPENED_WITHIN_MS)
+      return this.deps.store.change(payment.id, (present) => unopened(present, now));
     await this.refundAtStripe((await this.takeAll(payment)).payment);
     const asking = await this.startPoll(payment);
     const after = await this.fold(asking, await this.checkoutOf(asking));
@@ -371,6 +366,17 @@ const isLatest = (payment: Payment, polled: Payment): boolean =>
   orderOf(payment).polls === orderOf(polled).polls;
 
 export type CardDecision = Awaited<ReturnType<CardRail["refund"]>> | "not held" | "worth unknown";
+
+/** No page could be opened; null where one was meanwhile. One that is being opened is looked at once it has run out. */
+function unopened(payment: Payment, now: EpochMs): PaymentChange | null {
+  if (orderOf(payment).session !== null) return null;
+  const closesAt = epochMs(payment.createdAt + OPEN_MS);
+  return {
+    state: "expired",
+    reason: "No checkout page could be opened.",
+    nextPollAt: now < closesAt ? closesAt : null,
+  };
+}
 
 /** The page may still be paid on. */
 const isOpen = ({ state }: Payment): boolean => WAITING.has(state) && state !== "expired";
