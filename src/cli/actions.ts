@@ -75,7 +75,7 @@ export async function rowsAt<Row>(
 
 interface Listing<Row> {
   readonly path: string;
-  readonly filters?: Filters;
+  readonly filters: Filters;
   /** What the rows are. */
   readonly noun: string;
   readonly columns: Columns<Row>;

@@ -10,7 +10,7 @@ import { type Finding, failing, ok, warning } from "./finding.ts";
 import { hasTable } from "./present-store.ts";
 
 /** The database that gateways share, where the configuration names one. */
-export async function checkDatabase(store: StoreConfig, adminToken?: string): Promise<Finding[]> {
+export async function checkDatabase(store: StoreConfig, adminToken: string | undefined): Promise<Finding[]> {
   if (store.kind !== "postgres") return [];
   const check = "database";
   const postgres = new Postgres({ url: store.url, connections: 1, deadlineMs: ANSWER_MS }, systemClock);

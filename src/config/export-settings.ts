@@ -19,7 +19,7 @@ export const EXPORT = mapOf({
     target(),
     "`s3://bucket/prefix`, with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_REGION` in the environment; or `file:/folder`",
   ),
-  every: setting(duration(1), 60_000, { doc: "how often: `30s`, `1m`, `1h`", otherwise: "1m" }),
+  every: setting(duration(), 60_000, { doc: "how often: `30s`, `1m`, `1h`", otherwise: "1m" }),
   endpoint: setting(webAddress(), null, {
     doc: "an S3 other than Amazon's, such as MinIO",
     otherwise: "`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, or Amazon's",

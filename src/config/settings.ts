@@ -16,7 +16,6 @@ import {
   ms,
   networks,
   nodesOfChains,
-  numberOr,
   oneOf,
   plain,
   secret,
@@ -84,6 +83,12 @@ const SMTP = mapOf({
   password: setting(secret(), null, { doc: "the user's password", otherwise: "none" }),
   from: required(text("the sender's email address"), "the sender's email address"),
 });
+
+const WORKERS = plain(
+  Type.Union([Type.Integer({ minimum: 1, maximum: 256 }), Type.Literal("auto")], {
+    expected: "a whole number from 1 to 256, or auto",
+  }),
+);
 
 /**
  * Every setting of the configuration file, in the order of the documents and of the operator's view. `hosts`, `models`
@@ -257,7 +262,7 @@ export const SETTINGS = mapOf(
       restart: true,
       perNode: true,
     }),
-    workers: setting(numberOr(1, 256, "auto"), 1, {
+    workers: setting(WORKERS, 1, {
       doc: "processes that share the port, or `auto`: as many as there are cores ([more](scaling.md#all-cores-of-one-machine))",
       restart: true,
       perNode: true,

@@ -50,7 +50,7 @@ export class Api {
   }
 
   /** The response itself, once it is known to be no refusal. */
-  async open(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  async open(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
     const response = await fetch(path, {
       method,
       headers: {
@@ -84,7 +84,7 @@ export class ApiRefusal extends Error {
     readonly param: string | null,
     readonly receipt: string | null,
     /** What a wallet may sign, where paying would help. */
-    readonly offer: string | null = null,
+    readonly offer: string | null,
   ) {
     super(message);
   }

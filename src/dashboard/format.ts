@@ -90,6 +90,12 @@ export const timeZone = (): string =>
 
 export const words = (identifier: string): string => identifier.replaceAll("_", " ");
 
+/** As the header `x-gateway-tags` has them. */
+export const tagsText = (tags: Readonly<Record<string, string>>): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join("; ");
+
 /** An idempotency key. Not `randomUUID`, which browsers offer on https only. */
 export const randomName = (prefix: string): string =>
   `${prefix}-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;

@@ -23,6 +23,5 @@ export interface ModelRow {
   max_output_tokens: number;
   readonly [ability: string]: unknown;
   readonly price: UsdPrice;
-  order?: string;
   routes: RouteRow[];
 }

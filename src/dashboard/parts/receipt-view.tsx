@@ -1,8 +1,7 @@
 import type { AttemptAnswer, ReceiptAnswer, ReceiptState } from "../../api/receipts.ts";
 import { ERRORS } from "../../units/errors/codes.ts";
 import { perMillion } from "../../units/numbers.ts";
-import { count, milliseconds, second, timeZone, usd, words } from "../format.ts";
-import { tagsText } from "../tags-text.ts";
+import { count, milliseconds, second, tagsText, timeZone, usd, words } from "../format.ts";
 import { CopiedId } from "./copy-button.tsx";
 import { type Column, Table } from "./list.tsx";
 import { type Fact, Facts, Head, Note, Section } from "./page.tsx";

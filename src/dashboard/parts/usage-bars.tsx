@@ -5,7 +5,7 @@ import { type Bar, BarChart, MAX_SERIES } from "./bar-chart.tsx";
 import type { FieldState } from "./field.tsx";
 
 /** Spend and requests over time, by what the stretches are split by. */
-export function UsageBars({ of, nameOf = (name) => name || "no host" }: UsageBarsProps) {
+export function UsageBars({ of, nameOf }: UsageBarsProps) {
   const series = mainNames(of);
   const bars = { of, series, nameOf };
   return (
@@ -19,7 +19,7 @@ export function UsageBars({ of, nameOf = (name) => name || "no host" }: UsageBar
 interface UsageBarsProps {
   readonly of: Stretches;
   /** What people call a model, key or host. */
-  readonly nameOf?: (name: string) => string;
+  readonly nameOf: (name: string) => string;
 }
 
 /** What charts can be split by. */
