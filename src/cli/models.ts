@@ -1,131 +1,86 @@
-import { Document, isMap, isSeq, visit } from "yaml";
-import type { Host, Model } from "../catalog/catalog.ts";
-import { foundHosts } from "../config/hosts-from-environment.ts";
-import { priceRow } from "../config/price-settings.ts";
-import { PRESETS } from "../config/provider-presets.ts";
-import { ownQuirks, quirkRow } from "../config/quirks.ts";
-import { systemClock } from "../units/clock.ts";
-import { type CommandContext, counted } from "./console.ts";
-import { CommandFailure, EXIT } from "./failure.ts";
+import { type Command, Option } from "@commander-js/extra-typings";
+import type { EntryAnswer } from "../api/catalog.ts";
+import { ABILITIES, findModels } from "../api/find-models.ts";
+import type { List } from "../api/schema.ts";
+import { asOperator } from "./actions.ts";
+import { amountUsd, connected, groupOf, jsonOption, owned, several, wholeNumber } from "./arguments.ts";
+import { Client, ownerClient } from "./client.ts";
+import { gatewayUrl } from "./connection.ts";
+import { type CommandContext, show, tableOf } from "./console.ts";
 
-export interface ImportOptions {
-  readonly json: boolean;
-  /** Ids of presets; absent: those whose variable is set. */
-  readonly host?: readonly string[] | undefined;
-  /** Parts of model ids; a model is taken that has one of them. */
-  readonly match?: readonly string[] | undefined;
-  readonly modelsOnly?: boolean | undefined;
-}
-
-/**
- * Prints what the catalogue packages know of hosts as rows of a configuration file, for an operator who wants
- * to decide about models and prices by hand. Keys stay in the environment: a row names their variable.
- */
-export async function importModels(options: ImportOptions, context: CommandContext): Promise<void> {
-  const presets = chosenPresets(options.host, context.env);
-  const { knownModels } = await import("../config/model-catalogue.ts");
-  const found = foundHosts({
-    env: Object.fromEntries(presets.map(({ env }) => [env, "named in the row"])),
-    simulatedUrl: "http://simulated.invalid/v1",
-    knownModels: (preset) => knownModels(preset, systemClock.now()),
-  });
-  const { match = [] } = options;
-  const selected = found.models.filter(
-    ({ id, routes }) =>
-      routes.some(({ host }) => presets.some((preset) => preset.id === host.id)) &&
-      (match.length === 0 || match.some((part) => id.includes(part))),
-  );
-  if (selected.length === 0) {
-    throw new CommandFailure(
-      EXIT.found,
-      `no model of ${presets.map(({ id }) => id).join(", ")} has an id that contains ${match.join(" or ")}`,
-      "Leave out --match to see all of them.",
+export function addModels(gateway: Command, context: CommandContext): void {
+  const about = "Import and update models and prices, and try whether models answer.";
+  const models = groupOf(gateway, "models", about);
+  models
+    .command("try")
+    .description("Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.")
+    .argument("[model...]", "ids of models (default: all)")
+    .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
+    .addOption(jsonOption())
+    .action(async (ids, options) => (await import("./models-try.ts")).tryModels(ids, options, context));
+  addList(models, context);
+  connected(models, "sync")
+    .description(
+      "Show how a list of models differs from those served; with --apply, serve it without a restart.",
+    )
+    .argument("[source]", "a file or an address: rows as in gateway.yaml, or a provider's list of models")
+    .option("--host <id>", "the host that the list is for; without a source, the host's own list")
+    .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
+    .option("--apply", "apply the list in all processes of the store; without this, nothing changes")
+    .addOption(
+      new Option("--accept <model>", "also apply this model, which was held back; repeatable").argParser(
+        several,
+      ),
+    )
+    .option("--undo", "go back to the models from before the last list")
+    .action(
+      asOperator(context, async (client, source, options) =>
+        (await import("./models-sync.ts")).syncModels(client, source, options, context),
+      ),
     );
-  }
-  const hosts = found.hosts.filter(({ id }) => presets.some((preset) => preset.id === id)).map(hostRow);
-  const rows = options.modelsOnly
-    ? { models: selected.map(modelRow) }
-    : { hosts, models: selected.map(modelRow) };
-  context.out(options.json ? `${JSON.stringify(rows, null, 2)}\n` : yamlOf(rows));
-  context.err(
-    `${counted(selected.length, "model")} of ${presets.map(({ id }) => id).join(", ")}. Check the prices against the hosts' own lists before you sell at them.\n`,
-  );
+  models
+    .command("import")
+    .description("Print known models as rows for gateway.yaml.")
+    .addOption(
+      new Option("--host <id>", "a host; repeatable (default: all whose key is set)").argParser(several),
+    )
+    .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
+    .option("--models-only", "print the rows of models without those of hosts")
+    .addOption(jsonOption())
+    .action(async (options) => (await import("./models-import.ts")).importModels(options, context));
 }
 
-function chosenPresets(hosts: readonly string[] | undefined, env: CommandContext["env"]) {
-  const known = PRESETS.map(({ id }) => id).join(", ");
-  const unknown = (hosts ?? []).filter((id) => !PRESETS.some((preset) => preset.id === id));
-  if (unknown.length > 0) {
-    throw new CommandFailure(
-      EXIT.usage,
-      `${unknown.join(", ")}: no such host is known`,
-      `Known are ${known}.`,
-    );
-  }
-  const chosen = PRESETS.filter(({ id, env: name }) =>
-    hosts === undefined ? env[name]?.trim() : hosts.includes(id),
-  );
-  if (chosen.length > 0) return chosen;
-  throw new CommandFailure(
-    EXIT.usage,
-    "no host was named, and no host's key is set in the environment",
-    `Name one with --host, of ${known}.`,
-  );
+/** The models on offer that match, with prices in USD per million tokens, as the models page finds them. */
+function addList(models: Command, context: CommandContext): void {
+  owned(models, "list")
+    .description("List the models that are served; if the catalog is not public, use --owner.")
+    .option("--search <text>", "only those with this in their id or name")
+    .option("--context <tokens>", "only those with a context of at least this many tokens", wholeNumber)
+    .option(
+      "--max-input-usd <usd>",
+      "only those whose input costs at most this per million tokens",
+      amountUsd,
+    )
+    .addOption(
+      new Option("--can <ability...>", "only those that can do this").choices(
+        ABILITIES.flatMap(([ability]) => (/^\w+$/.test(ability) ? [ability] : [])),
+      ),
+    )
+    .addOption(new Option("--sort <by>", "in this order").choices(["input", "output", "context"]))
+    .action(async ({ search = "", context: tokens, maxInputUsd, can = [], sort = "", json, ...options }) => {
+      const client = ownerClient(options, context) ?? new Client(context, gatewayUrl(options, context), null);
+      const { data } = await client.get<List<EntryAnswer>>("/v1/catalog");
+      const query = { context: String(tokens ?? ""), price: String(maxInputUsd ?? ""), can: can.join(" ") };
+      const found = findModels(data, { search, sort, ...query });
+      show(context, json, { data: found }, tableOf(COLUMNS, found));
+    });
 }
 
-function hostRow(host: Host) {
-  const quirks = quirkRow(host.quirks);
-  return {
-    id: host.id,
-    base_url: host.baseUrl,
-    speaks: host.speaks,
-    api_key: `\${${PRESETS.find(({ id }) => id === host.id)!.env}}`,
-    ...(host.auth === "bearer" ? {} : { auth: host.auth }),
-    ...(Object.keys(host.headers).length === 0 ? {} : { headers: host.headers }),
-    ...(host.refusals === undefined ? {} : { refusals: host.refusals }),
-    ...(host.fallbacks === undefined ? {} : { fallbacks: host.fallbacks }),
-    ...(Object.keys(quirks).length === 0 ? {} : { quirks }),
-  };
-}
-
-/** A route has a price of its own only where it differs from the model's. */
-function modelRow({ id, name, contextLength, maxOutputTokens, abilities, price, routes }: Model) {
-  const shared = price === null ? null : priceRow(price);
-  return {
-    id,
-    name,
-    context_length: contextLength,
-    max_output_tokens: maxOutputTokens,
-    ...(abilities ?? {}),
-    ...(shared === null ? {} : { price: shared }),
-    routes: routes.map((route) => {
-      const { host, quirks = host.quirks } = route;
-      const own = ownQuirks(quirks, host.quirks);
-      const differs = route.price !== null && !Bun.deepEquals(priceRow(route.price), shared);
-      return {
-        host: host.id,
-        model: route.model,
-        ...(differs ? { price: priceRow(route.price!) } : {}),
-        ...(own === null ? {} : { quirks: own }),
-      };
-    }),
-  };
-}
-
-/** One line for each price, route and list of languages, as people write them. */
-export function yamlOf(rows: object): string {
-  const document = new Document(rows, { aliasDuplicateObjects: false });
-  visit(document, {
-    Pair: (_, { key, value }) => {
-      const name = String(key);
-      if (isMap(value) && INLINE.has(name)) value.flow = true;
-      if (!isSeq(value)) return;
-      if (name === "speaks") value.flow = true;
-      if (name === "routes" || name === "keys")
-        for (const row of value.items) if (isMap(row)) row.flow = true;
-    },
-  });
-  return document.toString({ lineWidth: 0 });
-}
-
-const INLINE = new Set(["price", "headers", "quirks"]);
+const COLUMNS = {
+  id: "id",
+  "input USD": ({ price }: EntryAnswer) => price?.input ?? null,
+  "output USD": ({ price }: EntryAnswer) => price?.output ?? null,
+  context: "context_length",
+  free: ({ free }: EntryAnswer) => (free ? "yes" : ""),
+  available: ({ available }: EntryAnswer) => (available ? "yes" : "no"),
+} as const;

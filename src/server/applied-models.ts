@@ -9,7 +9,7 @@ import { invalidField, type Refusal, refuse } from "../units/errors/refusal.ts";
 import { type Log, reportingOnce } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import type { ActiveConfig } from "./active-config.ts";
-import type { NodeComparison } from "./node-settings.ts";
+import type { NodeComparison } from "./node-comparison.ts";
 
 /**
  * The models and prices of applied model lists. They are the store's: each process polls for a newer version every second

@@ -32,7 +32,7 @@ import { type BuiltGateway, buildGateway } from "./gateway.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { type InUse, socketsInUse } from "./in-use.ts";
 import { hostOf, opened, openedMetrics, portOf } from "./listening.ts";
-import { NodeComparison, networkSecret } from "./node-settings.ts";
+import { NodeComparison, networkSecret } from "./node-comparison.ts";
 import { ReloadLog } from "./reload-log.ts";
 
 /** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */

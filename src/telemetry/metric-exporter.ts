@@ -2,9 +2,9 @@ import type { FinishedRequest } from "../ledger/receipt.ts";
 import { atMost, type Clock, type EpochMs } from "../units/clock.ts";
 import { Rounds } from "../units/rounds.ts";
 import { type OtlpDeps, OtlpSender, resourceOf, SCOPE } from "./otlp-sender.ts";
+import type { MetricExportSettings } from "./otlp-settings.ts";
 import { Distribution } from "./series.ts";
 import { type Attribute, attributes, type Known, nanos } from "./spans.ts";
-import type { MetricExportSettings } from "./tracing-settings.ts";
 
 /**
  * Sends durations and tokens of requests to a collector, as histograms by the names and bounds of OpenTelemetry's

@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../units/clock.ts";
+import type { OtlpTarget } from "./otlp-settings.ts";
 import type { Attribute } from "./spans.ts";
-import type { OtlpTarget } from "./tracing-settings.ts";
 
 /** Posts to a collector, as OTLP over HTTP in JSON. */
 export class OtlpSender {

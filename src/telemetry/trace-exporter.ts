@@ -4,8 +4,8 @@ import type { RandomBytes } from "../units/random.ts";
 import { openTrace, readTraceparent, type Trace } from "../units/trace-context.ts";
 import { Batches } from "./batches.ts";
 import { type OtlpDeps, OtlpSender, resourceOf, SCOPE } from "./otlp-sender.ts";
+import { isSampled, type TracingSettings } from "./otlp-settings.ts";
 import { type Known, spansOf } from "./spans.ts";
-import { isSampled, type TracingSettings } from "./tracing-settings.ts";
 
 /**
  * Sends the traces of requests to a collector, as OTLP over HTTP in JSON. OpenTelemetry's own SDK was measured and turned

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type CommandContext, pairs } from "../../src/cli/console.ts";
-import { importModels } from "../../src/cli/models.ts";
+import { importModels } from "../../src/cli/models-import.ts";
 import { bar, inBatches, withProgress } from "../../src/cli/progress.ts";
 
 test.each<[number, number | null, string]>([

@@ -6,7 +6,7 @@ import { adminClient } from "../client.ts";
 import { refuseClearText } from "../connection.ts";
 import { type CommandContext, counted, printable, readText } from "../console.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
-import { yamlOf } from "../models.ts";
+import { yamlOf } from "../models-import.ts";
 import type { MovedCustomer } from "./customer.ts";
 import { makeCustomers } from "./customers.ts";
 import { Draft } from "./draft.ts";

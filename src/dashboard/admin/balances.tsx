@@ -4,8 +4,8 @@ import { Choice, decimal, TextField } from "../parts/field.tsx";
 import { type Column, Rows, usePages } from "../parts/list.tsx";
 import { Empty, Head } from "../parts/page.tsx";
 import { useFilters } from "../route.ts";
+import { BalanceLink } from "./balance-link.tsx";
 import { FindAny } from "./find.tsx";
-import { BalanceLink } from "./person.tsx";
 
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {

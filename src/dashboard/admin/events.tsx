@@ -9,7 +9,7 @@ import { type Column, Rows, usePages } from "../parts/list.tsx";
 import { Empty, Head, Problem } from "../parts/page.tsx";
 import { useAction, useApi, useList, useLive } from "../resource.ts";
 import { useFilters } from "../route.ts";
-import { BalanceId } from "./person.tsx";
+import { BalanceId } from "./balance-link.tsx";
 
 /** What happened to balances, and how deliveries to the endpoints of the configuration go. */
 export function Events() {

@@ -5,8 +5,8 @@ import { KeyState, works } from "../parts/key-state.tsx";
 import { Crumb, Head, Loaded, Section } from "../parts/page.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { useResource } from "../resource.ts";
+import { BalanceLink } from "./balance-link.tsx";
 import { LimitsDialog, RevokeKey, useKeyChoices } from "./key-columns.tsx";
-import { BalanceLink } from "./person.tsx";
 import { RoleButton } from "./role-button.tsx";
 
 /** A key of anybody's: whose it is, what it may do and did, and what the operator can do about it. */

@@ -8,7 +8,7 @@ import { Empty, Head } from "../parts/page.tsx";
 import { paymentColumns } from "../parts/payment-columns.tsx";
 import { useApi } from "../resource.ts";
 import { useFilters } from "../route.ts";
-import { BalanceId } from "./person.tsx";
+import { BalanceId } from "./balance-link.tsx";
 import { RoleButton } from "./role-button.tsx";
 
 /** Everybody's payments: those that are held wait here for the operator. */

@@ -5,7 +5,7 @@ import { keyName } from "../parts/key-state.tsx";
 import { Crumb, Loaded } from "../parts/page.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
-import { BalanceId, Person } from "./person.tsx";
+import { BalanceId, Person } from "./balance-link.tsx";
 
 /** The request that a user reports: whose it is, why it failed, or what it cost. */
 export function ReceiptPage({ id }: { id: string }) {

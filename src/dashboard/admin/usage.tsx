@@ -13,8 +13,8 @@ import { Empty, Figure, Head, Loaded } from "../parts/page.tsx";
 import { Periods, SPLITS, UsageBars } from "../parts/usage-bars.tsx";
 import { useApi, useGet } from "../resource.ts";
 import { useFilters } from "../route.ts";
+import { BalanceLink } from "./balance-link.tsx";
 import { RevokeKey } from "./key-columns.tsx";
-import { BalanceLink } from "./person.tsx";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isSampled, metricExportSettings, tracingSettings } from "../../src/telemetry/tracing-settings.ts";
+import { isSampled, metricExportSettings, tracingSettings } from "../../src/telemetry/otlp-settings.ts";
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 const settings = (env: Record<string, string>) => tracingSettings({ ...ENDPOINT, ...env })!;
