@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { VNode } from "preact";
-import { Markdown, webAddress } from "../../src/dashboard/parts/markdown.tsx";
+import { Markdown, webAddress } from "../../src/dashboard/playground/markdown.tsx";
 import { Random } from "../sim/random.ts";
 
 describe("Markdown of a model", () => {

@@ -8,10 +8,10 @@ import { Button } from "../parts/button.tsx";
 import { BalanceChanges } from "../parts/change-columns.tsx";
 import { CopiedId } from "../parts/copy-button.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
-import { Deletion, RecoverySecret, Sessions, TakeBack, WaitingClaims } from "../parts/ownership.tsx";
 import { Facts, Head, Note, Section } from "../parts/page.tsx";
 import { useAction } from "../resource.ts";
 import { browserWallet, signWithWallet } from "../wallet.ts";
+import { Deletion, RecoverySecret, Sessions, TakeBack, WaitingClaims } from "./ownership.tsx";
 
 /** Whose balance this is: nobody's, waiting for somebody's word, or an account's. */
 export function AccountPage() {

@@ -4,13 +4,13 @@ import type { List } from "../../api/schema.ts";
 import { ApiRefusal } from "../api.ts";
 import { atLeast, atMost, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { AddCredit } from "../parts/add-credit.tsx";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { ActionForm, limitText, readLimit, TextField, useField } from "../parts/field.tsx";
 import { ShowOlder, TableCard, usePages } from "../parts/list.tsx";
 import { Empty, Figure, Head, Loaded, Problem, Section } from "../parts/page.tsx";
 import { paymentColumns } from "../parts/payment-columns.tsx";
 import { useAction, useApi, useGet } from "../resource.ts";
+import { AddCredit } from "./add-credit.tsx";
 
 /** The balance, every credit that it had, and what was taken back. */
 export function CreditPage() {

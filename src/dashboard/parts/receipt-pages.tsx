@@ -2,12 +2,12 @@ import type { ComponentChildren } from "preact";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import type { Query } from "../api.ts";
 import { count } from "../format.ts";
-import { exportedReceipts, MAX_EXPORTED, RECEIPT_COLUMNS } from "../receipt-export.ts";
 import { useApi } from "../resource.ts";
 import { Button } from "./button.tsx";
 import { ExportButton } from "./export-button.tsx";
 import { usePages } from "./list.tsx";
 import { Empty, Loaded, Problem } from "./page.tsx";
+import { exportedReceipts, MAX_EXPORTED, RECEIPT_COLUMNS } from "./receipt-export.ts";
 import { ReceiptTable } from "./receipt-table.tsx";
 
 /** Receipts, newest first, a page at a time. Where the filters may change, they are its `key`: others begin again. */

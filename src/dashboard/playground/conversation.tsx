@@ -1,16 +1,16 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Api, ApiRefusal } from "../api.ts";
-import { type ChatAnswer, type ChatMessage, contentOf, streamChat } from "../chat-stream.ts";
 import { count, milliseconds, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "../playground-models.ts";
+import { Button } from "../parts/button.tsx";
+import { Choice, Form, SearchChoice } from "../parts/field.tsx";
+import { Note, Problem } from "../parts/page.tsx";
 import { useAction } from "../resource.ts";
-import { Button } from "./button.tsx";
 import { ChatImages } from "./chat-images.tsx";
 import { ChatSettings, useChatSettings } from "./chat-settings.tsx";
-import { Choice, Form, SearchChoice } from "./field.tsx";
-import { Note, Problem } from "./page.tsx";
+import { type ChatAnswer, type ChatMessage, contentOf, streamChat } from "./chat-stream.ts";
+import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "./model-choices.ts";
 
 /** Messages to models, and what each answer took. Kept for as long as the page is shown. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the heart of a page.

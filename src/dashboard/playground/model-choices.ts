@@ -1,5 +1,5 @@
-import type { EntryAnswer, PriceAnswer } from "../api/catalog.ts";
-import type { MeAnswer } from "../api/me.ts";
+import type { EntryAnswer, PriceAnswer } from "../../api/catalog.ts";
+import type { MeAnswer } from "../../api/me.ts";
 
 export interface ModelChoice {
   readonly id: string;

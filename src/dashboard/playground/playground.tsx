@@ -5,11 +5,11 @@ import type { List } from "../../api/schema.ts";
 import { Api } from "../api.ts";
 import { useMint, useOwner } from "../owner.ts";
 import { Button } from "../parts/button.tsx";
-import { Conversation } from "../parts/conversation.tsx";
 import { ActionForm, TextField, useField } from "../parts/field.tsx";
 import { Empty, Head, Loaded, Problem } from "../parts/page.tsx";
-import { modelChoices } from "../playground-models.ts";
 import { useAction, useResource } from "../resource.ts";
+import { Conversation } from "./conversation.tsx";
+import { modelChoices } from "./model-choices.ts";
 
 /** Talks to a model with one of the balance's own keys, as any program would. */
 export function Playground() {

@@ -3,14 +3,14 @@ import type { CheckoutAnswer, PaymentAnswer, PaymentMethod, PaymentOptions } fro
 import { type Api, ApiRefusal } from "../api.ts";
 import { randomName, roughUsd, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Operator } from "../parts/contact.tsx";
+import { CopiedId } from "../parts/copy-button.tsx";
+import { ActionForm, Form, readAmount, TextField, useField } from "../parts/field.tsx";
+import { Loaded, Problem, Section } from "../parts/page.tsx";
 import { useAction, useApi, useResource } from "../resource.ts";
 import { go } from "../route.ts";
 import { browserWallet, type Wallet } from "../wallet.ts";
-import { readOffer, signOffer } from "../wallet-payment.ts";
-import { Operator } from "./contact.tsx";
-import { CopiedId } from "./copy-button.tsx";
-import { ActionForm, Form, readAmount, TextField, useField } from "./field.tsx";
-import { Loaded, Problem, Section } from "./page.tsx";
+import { readOffer, signOffer } from "./wallet-payment.ts";
 
 /** The ways in which this balance's owner can add credit: those that the gateway offers, or the operator. */
 export function AddCredit() {

@@ -1,6 +1,6 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import { type ComponentChildren, createRef } from "preact";
-import { CopyButton } from "./copy-button.tsx";
+import { CopyButton } from "../parts/copy-button.tsx";
 
 /**
  * Markdown that a model wrote, or the authors of what the model read: text that may want to run scripts, or tell

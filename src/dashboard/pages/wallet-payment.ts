@@ -1,4 +1,4 @@
-import { accountOf, chainOf, hexOf, type Wallet } from "./wallet.ts";
+import { accountOf, chainOf, hexOf, type Wallet } from "../wallet.ts";
 
 /**
  * An offer that came with a 402 (x402, version 2), as far as it is needed to sign it. The wallet shows to whom how much

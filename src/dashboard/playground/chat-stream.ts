@@ -1,4 +1,4 @@
-import type { Api } from "./api.ts";
+import type { Api } from "../api.ts";
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";

@@ -1,8 +1,8 @@
-import { type ChatMessage, type ChatRequest, chatBody } from "../chat-stream.ts";
-import { MAX_ANSWER_TOKENS } from "../playground-models.ts";
-import { readLimit, TextField, useField } from "./field.tsx";
-import { gatewayAddress } from "./first-call.tsx";
-import { Snippet } from "./snippet.tsx";
+import { readLimit, TextField, useField } from "../parts/field.tsx";
+import { gatewayAddress } from "../parts/first-call.tsx";
+import { Snippet } from "../parts/snippet.tsx";
+import { type ChatMessage, type ChatRequest, chatBody } from "./chat-stream.ts";
+import { MAX_ANSWER_TOKENS } from "./model-choices.ts";
 
 /** What a conversation begins with, and how answers are made. */
 export function useChatSettings() {

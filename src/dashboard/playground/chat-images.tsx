@@ -1,7 +1,7 @@
 import { useId } from "preact/hooks";
+import { Button } from "../parts/button.tsx";
+import { Problem } from "../parts/page.tsx";
 import { useAction } from "../resource.ts";
-import { Button } from "./button.tsx";
-import { Problem } from "./page.tsx";
 
 /** Images of the next message, as data URLs; nothing is uploaded before it is sent. */
 export function ChatImages({ images, onImages }: ChatImagesProps) {

@@ -1,7 +1,7 @@
-import type { ReceiptAnswer, ReceiptPage } from "../api/receipts.ts";
-import { type Api, type Query, withQuery } from "./api.ts";
-import { tagsText } from "./format.ts";
-import { readKeyNames } from "./parts/key-state.tsx";
+import type { ReceiptAnswer, ReceiptPage } from "../../api/receipts.ts";
+import { type Api, type Query, withQuery } from "../api.ts";
+import { tagsText } from "../format.ts";
+import { readKeyNames } from "./key-state.tsx";
 
 /** What the file has of each. */
 export const RECEIPT_COLUMNS = [

@@ -4,12 +4,12 @@ import type { WaitingClaim } from "../../api/claims.ts";
 import type { List } from "../../api/schema.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Button } from "../parts/button.tsx";
+import { ConfirmButton, FormDialog } from "../parts/dialog.tsx";
+import { TextField, useField } from "../parts/field.tsx";
+import { actionsOf, type Column, Table } from "../parts/list.tsx";
+import { Problem, Section } from "../parts/page.tsx";
 import { useAction, useApi, useList, useResource } from "../resource.ts";
-import { Button } from "./button.tsx";
-import { ConfirmButton, FormDialog } from "./dialog.tsx";
-import { TextField, useField } from "./field.tsx";
-import { actionsOf, type Column, Table } from "./list.tsx";
-import { Problem, Section } from "./page.tsx";
 
 /** Balances that somebody claimed for this account's address, with what tells one's own from a stranger's. */
 export function WaitingClaims() {
