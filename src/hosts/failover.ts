@@ -208,7 +208,7 @@ class Failover {
         continue;
       }
       const isLast = at >= this.listed - 1;
-      const slot = slots.take(candidate.route.host, this.keyRequest(candidate));
+      const slot = slots.take(candidate.route.host, this.keyRequest(candidate), candidate.route.free);
       if (!isLast && (slot === null || !health.usable(candidate.route))) {
         // The host is full, resting, or being probed by another request: try it after the others.
         slot?.release();
@@ -236,11 +236,17 @@ class Failover {
     hostRequest: HostRequest,
   ): Promise<boolean> {
     const { clock, slots } = this.deps;
-    const { keyId, signal } = this.call;
+    const { keyId, balanceId, signal } = this.call;
     const leftMs = this.deadlineMs - clock.elapsedMs();
-    const { host } = candidate.route;
+    const { host, free: isFree } = candidate.route;
     const waitMs = Math.min(MAX_QUEUE_MS, leftMs / 2);
-    const slot = await slots.wait(host, keyId, waitMs, signal, this.keyRequest(candidate));
+    const slot = await slots.wait(
+      host,
+      { keyId, balanceId, isFree },
+      waitMs,
+      signal,
+      this.keyRequest(candidate),
+    );
     if (slot === null) {
       this.crowded = true;
       return this.start();

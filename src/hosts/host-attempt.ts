@@ -95,7 +95,8 @@ export class HostAttempt {
       } else {
         if (outcome !== null && answerOf(outcome) !== null) this.exchange?.done();
         else this.exchange?.cancel();
-        if (outcome !== null && overloads(outcome)) slot.overloaded();
+        // Free requests meet limits of their own.
+        if (outcome !== null && !this.candidate.route.free && overloads(outcome)) slot.overloaded();
         slot.release();
       }
     }

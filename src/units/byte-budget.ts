@@ -49,7 +49,8 @@ export class ByteBudget {
   ): Release | Promise<Release | null> {
     const rank = pays ? PAID : UNPAID;
     return (
-      this.takeAtRank(bytes, rank) ?? this.queue.wait(turn, bytes, ms, signal, rank, this.weightOf(bytes))
+      this.takeAtRank(bytes, rank) ??
+      this.queue.wait({ turn, size: bytes, rank, weight: this.weightOf(bytes) }, ms, signal)
     );
   }
 

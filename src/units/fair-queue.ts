@@ -2,10 +2,11 @@ import type { Clock } from "./clock.ts";
 
 /**
  * Requests that wait for something scarce: a bounded number, each for a bounded time. Requests that share a turn
- * (a key, a balance, a network) take turns with the others, so that a key with a thousand requests in the queue
- * does not keep the others waiting. A lower rank goes first: nobody of rank 1 gets a slot while one of rank 0
- * waits. When the queue is full, the newest requests of those with the most weight, of the highest rank, make room
- * for one of a lower rank or of those with less. A request weighs 1, or more if it costs memory while it waits.
+ * (a balance, a network) take turns with the others, so that a balance with a thousand requests in the queue does
+ * not keep the others waiting; keys that share a turn take turns within it. A lower rank goes first: nobody of
+ * rank 1 gets a slot while one of rank 0 waits. When the queue is full, the newest requests of those with the most
+ * weight, of the highest rank, make room for one of a lower rank or of those with less. A request weighs 1, or more
+ * if it costs memory while it waits.
  */
 export class FairQueue<Slot> {
   waiting = 0;
@@ -25,21 +26,20 @@ export class FairQueue<Slot> {
     return this.weight >= this.most;
   }
 
-  /**
-   * A slot for something of this size within `ms`; null when the queue is full, time is up, or the client, where
-   * there is one, has left.
-   */
+  /** A slot within `ms`; null when the queue is full, time is up, or the client, where there is one, has left. */
   wait(
-    turn: string,
-    size: number,
+    { turn, key = "", size, rank = 0, weight = 1 }: Queued,
     ms: number,
     signal: AbortSignal | null,
-    rank = 0,
-    weight = 1,
   ): Promise<Slot | null> {
     if (signal?.aborted || !this.admits(turn, rank, weight)) return Promise.resolve(null);
+    const queue = this.ranks[rank]!.getOrInsertComputed(turn, () => []);
+    const own = queue.findLast((one) => one.key === key);
+    const round = own === undefined ? (queue[0]?.round ?? 0) : own.round + 1;
     return new Promise((resolve) => {
       const waiter: Waiter<Slot> = {
+        key,
+        round,
         size,
         weight,
         end: (slot) => {
@@ -53,7 +53,7 @@ export class FairQueue<Slot> {
       signal?.addEventListener("abort", leave);
       this.waiting += 1;
       this.weight += weight;
-      this.ranks[rank]!.getOrInsertComputed(turn, () => []).push(waiter);
+      queue.splice(queue.findLastIndex((one) => one.round <= round) + 1, 0, waiter);
     });
   }
 
@@ -123,7 +123,20 @@ export class FairQueue<Slot> {
   }
 }
 
+/** A request as it waits. */
+export interface Queued {
+  readonly turn: string;
+  /** Takes turns with the other keys of its turn. */
+  readonly key?: string;
+  readonly size: number;
+  readonly rank?: number;
+  readonly weight?: number;
+}
+
 interface Waiter<Slot> {
+  readonly key: string;
+  /** Goes after all of its turn with a smaller one: the number of its key's requests before it, since the first that waits. */
+  readonly round: number;
   readonly size: number;
   readonly weight: number;
   end(slot: Slot | null): void;

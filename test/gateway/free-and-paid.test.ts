@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { closeBeforeHead, json, rateLimited, status } from "../fakes/behaviours.ts";
+import { closeBeforeHead, json, rateLimited, silence, status } from "../fakes/behaviours.ts";
 import { closeAll } from "../fakes/close-all.ts";
 import { type Behaviour, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { open } from "./open.ts";
 
 /**
@@ -20,6 +21,7 @@ const gateway = await open(
   `
 hosts:
   - { id: host, base_url: "${host.url}/v1", speaks: [chat.completions], keys: [{ env: FIRST }, { env: SECOND }] }
+  - { id: narrow, base_url: "${host.url}/v1", speaks: [chat.completions], max_concurrent: 2 }
   - { id: spare, base_url: "${spare.url}/v1", speaks: [chat.completions] }
 models:
   - id: test/model
@@ -30,6 +32,13 @@ models:
       - { host: host, model: m, free: true }
       - { host: host, model: m }
       - { host: spare, model: m, price: { input: 2, output: 20 } }
+  - id: test/narrow
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 1, output: 10 }
+    routes:
+      - { host: narrow, model: m, free: true }
+      - { host: narrow, model: m }
 open_tier: { requests_per_day: 50, accountless_requests_per_day: 50, rpm: null }
 setup: { accountless_keys_per_address_per_hour: 1000 }
 `,
@@ -60,12 +69,34 @@ test("a limit of the free requests at one of a host's keys does not move a paid 
   for (let sent = 0; sent < 8; sent++)
     await gateway.chat(free.key, {
       model: "test/model:free",
-      messages: [{ role: "user", content: "trigger" }],
+      messages: TRIGGER,
     });
   expect(await keyOf(`${turn}`)).toBe("Bearer sk-1");
 });
 
+const TRIGGER = [{ role: "user", content: "trigger" }];
 const quota = { error: { message: "You exceeded your current quota.", code: "insufficient_quota" } };
+
+test("free requests hold half of a host's slots at most, and wait behind paid ones", async () => {
+  const paying = await gateway.key(10);
+  const send = (key: string, model: string, content: string, signal?: AbortSignal) =>
+    fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model, max_tokens: 10, messages: [{ role: "user", content }] }),
+      ...(signal && { signal }),
+    });
+  expect((await send(paying.key, "test/narrow", "Hello")).status).toBe(200);
+  onTrigger = silence();
+  const leaving = new AbortController();
+  const free = await Promise.all(Array.from({ length: 6 }, () => gateway.key(0)));
+  const before = host.requests.length;
+  for (const { key } of free) void send(key, "test/narrow:free", "trigger", leaving.signal).catch(() => {});
+  await until(() => host.requests.length > before);
+  expect((await send(paying.key, "test/narrow", "Hello")).status).toBe(200);
+  expect(host.requests).toHaveLength(before + 2);
+  leaving.abort();
+});
 
 test.each<[string, Behaviour]>([
   ["500", status(500)],
@@ -78,11 +109,19 @@ test.each<[string, Behaviour]>([
   const paying = await gateway.key(10);
   const free = await Promise.all(Array.from({ length: 8 }, () => gateway.key(0)));
   const attacks = await Promise.all(
-    free.map(({ key }) =>
-      gateway.chat(key, { model: "test/model:free", messages: [{ role: "user", content: "trigger" }] }),
-    ),
+    free.map(({ key }) => gateway.chat(key, { model: "test/model:free", messages: TRIGGER })),
   );
   expect(attacks.every((answer) => answer.status >= 400)).toBe(true);
   expect((await gateway.chat(paying.key, { model: "test/model" })).status).toBe(200);
   expect(spare.requests).toHaveLength(0);
+});
+
+test("free requests that the host has no room for do not lower what it gets from paid ones", async () => {
+  onTrigger = status(503);
+  const free = await Promise.all(Array.from({ length: 20 }, () => gateway.key(0)));
+  await Promise.all(
+    free.map(({ key }) => gateway.chat(key, { model: "test/model:free", messages: TRIGGER })),
+  );
+  const { json: hosts } = await gateway.admin("/admin/hosts");
+  expect(hosts.data.map((each: { cut_workers: number }) => each.cut_workers)).toEqual([0, 0, 0]);
 });

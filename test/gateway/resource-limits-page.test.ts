@@ -59,7 +59,7 @@ const WITH_CREDIT: Readonly<Record<string, Proof>> = {
   "slots at hosts": { tests: ["free requests"], attacks: ["free"] },
   "queues before hosts, 1,000 each": {
     tests: [
-      "each key has its turn: a hundred requests of one do not keep another waiting",
+      "each balance has its turn, whatever number of keys it has: a hundred requests of one do not keep another waiting",
       "in a full line the greedy key makes room for others, never the other way round",
     ],
     attacks: ["free"],
@@ -109,8 +109,15 @@ const WITHOUT_CREDIT: Readonly<Record<string, Proof>> = {
     attacks: ["controls"],
   },
   "free requests": { tests: ["free requests"], attacks: ["free"] },
+  "slots of a host that paid requests use": {
+    tests: ["free requests hold half of a host's slots at most, and wait behind paid ones"],
+    attacks: ["free"],
+  },
   "queues before hosts": {
-    tests: ["the line before a host: others than the sender that fills it are served"],
+    tests: [
+      "the line before a host: others than the sender that fills it are served",
+      "free requests hold half of a host's slots at most, and wait behind paid ones",
+    ],
     attacks: ["free"],
   },
   "new balances (two rows)": {

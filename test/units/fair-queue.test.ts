@@ -8,15 +8,17 @@ function lineOf(most: number, ranks = 1) {
   const clock = new ManualClock();
   const queue = new FairQueue<string>(most, clock, ranks);
   const ended: string[] = [];
-  const join = (turn: string, rank = 0, signal = STAYS) =>
-    void queue.wait(turn, 1, 1_000, signal, rank).then((slot) => ended.push(`${turn} ${slot ?? "refused"}`));
+  const join = (turn: string, rank = 0) =>
+    void queue
+      .wait({ turn, size: 1, rank }, 1_000, STAYS)
+      .then((slot) => ended.push(`${turn} ${slot ?? "refused"}`));
   return { clock, queue, ended, join };
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a request whose client has left does not wait", async () => {
   const { queue, clock } = lineOf(2);
-  expect(await queue.wait("key", 1, 1_000, AbortSignal.abort())).toBeNull();
+  expect(await queue.wait({ turn: "key", size: 1 }, 1_000, AbortSignal.abort())).toBeNull();
   expect([queue.waiting, clock.pending]).toEqual([0, 0]);
 });
 
@@ -28,7 +30,7 @@ test("a request that got its slot no longer listens for its client to leave", as
     addEventListener: () => void (listening += 1),
     removeEventListener: () => void (listening -= 1),
   });
-  const slot = queue.wait("key", 1, 1_000, signal);
+  const slot = queue.wait({ turn: "key", size: 1 }, 1_000, signal);
   expect(listening).toBe(1);
   queue.invite(() => "slot");
   expect(await slot).toBe("slot");
@@ -53,6 +55,18 @@ test("in a full line of those with the same number, the first of them makes room
   join("c");
   await settled();
   expect(ended).toEqual(["a refused"]);
+});
+
+test("keys of one turn take turns among themselves, and the greediest of them makes room first", async () => {
+  const { queue, join } = lineOf(5);
+  const order: string[] = [];
+  const joinKey = (key: string) =>
+    void queue.wait({ turn: "a", key, size: 1 }, 1_000, STAYS).then((slot) => order.push(`${key} ${slot}`));
+  for (const key of ["greedy", "greedy", "greedy", "modest", "late"]) joinKey(key);
+  join("b");
+  queue.invite(() => "slot");
+  await settled();
+  expect(order).toEqual(["greedy null", "greedy slot", "modest slot", "late slot", "greedy slot"]);
 });
 
 test("a full line makes room for a lower rank, and never for a higher one", async () => {
@@ -85,7 +99,7 @@ test("in a full line in which each has one, nobody makes room", async () => {
 test("what weighs more makes room only where that suffices", async () => {
   const { queue, ended, join } = lineOf(6, 2);
   const joinLarge = (turn: string, weight: number, rank = 0) =>
-    void queue.wait(turn, 1, 1_000, STAYS, rank, weight).then(() => ended.push(`${turn} refused`));
+    void queue.wait({ turn, size: 1, rank, weight }, 1_000, STAYS).then(() => ended.push(`${turn} refused`));
   joinLarge("a", 2);
   joinLarge("a", 2);
   join("free", 1);

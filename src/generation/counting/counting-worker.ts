@@ -33,7 +33,7 @@ export class CountingWorker {
     const { key, rank, signal, withinMs } = turn;
     const ms = Math.min(withinMs, MAX_WORK_MS);
     const dueMs = this.clock.elapsedMs() + ms;
-    const slot = this.occupy() ?? (await this.line.wait(key, 1, ms, signal, rank));
+    const slot = this.occupy() ?? (await this.line.wait({ turn: key, size: 1, rank }, ms, signal));
     if (slot === null) return null;
     const leftMs = dueMs - this.clock.elapsedMs();
     if (!this.stopped && !signal.aborted && leftMs > 0) return this.run(work, leftMs, signal, handedOver);

@@ -7,7 +7,8 @@ import { SlotShare, type SlotShareMessages } from "./slot-share.ts";
 
 /**
  * Slots at the hosts. A request occupies one for as long as the host works on it. While none is free, a bounded number of
- * requests wait for a bounded time; a request that gets none is refused with a time to retry.
+ * requests wait for a bounded time; a request that gets none is refused with a time to retry. Where paid requests have used a host,
+ * free ones get at most half of its slots, and wait behind the paid ones.
  */
 export class HostSlots {
   /** By host id: the configured hosts, and removed ones that were busy at the last reload. */
@@ -38,19 +39,19 @@ export class HostSlots {
   }
 
   /** A slot at once; null if none is free. At a host with several keys, `request` chooses the key. */
-  take(host: LimitedHost, request: KeyRequest = ANY): Slot | null {
-    return this.queue(host).take(request);
+  take(host: LimitedHost, request: KeyRequest = ANY, isFree = false): Slot | null {
+    return this.queue(host).take(request, isFree);
   }
 
   /** A slot within `ms`; null if the queue is full, time is up or the client has left. */
   wait(
     host: LimitedHost,
-    key: string,
+    sender: SlotSender,
     ms: number,
     signal: AbortSignal,
     request: KeyRequest = ANY,
   ): Promise<Slot | null> {
-    return this.queue(host).wait(key, ms, signal, request);
+    return this.queue(host).wait(sender, ms, signal, request);
   }
 
   /** Neither a slot nor a place in the queue is free. */
@@ -102,6 +103,13 @@ export class HostSlots {
     slots.use(keys);
     return slots;
   }
+}
+
+/** Who waits for a slot: balances take turns, and so do the keys of each. */
+export interface SlotSender {
+  readonly balanceId: string;
+  readonly keyId: string;
+  readonly isFree: boolean;
 }
 
 /** Opens this process's share of a host's limit, through which it requests and returns slots. */
@@ -156,6 +164,8 @@ export const MAX_WAITING = 1_000;
 
 class HostQueue {
   inFlight = 0;
+  private freeInFlight = 0;
+  private hasServedPaid = false;
   private readonly limit: AdaptiveLimit;
   private readonly queue: FairQueue<HostSlot>;
   private readonly share: SlotShare | null;
@@ -168,7 +178,7 @@ class HostQueue {
     readonly keys: HostKeySlots | null,
   ) {
     this.limit = new AdaptiveLimit(most);
-    this.queue = new FairQueue(MAX_WAITING, clock);
+    this.queue = new FairQueue(MAX_WAITING, clock, RANKS);
     this.share = sharedWith === null ? null : new SlotShare(sharedWith);
     this.share?.need(1);
   }
@@ -194,16 +204,23 @@ class HostQueue {
     return this.inFlight === 0 && this.waiting === 0;
   }
 
-  take(request: KeyRequest): Slot | null {
+  take(request: KeyRequest, isFree: boolean): Slot | null {
+    if (!isFree) this.hasServedPaid = true;
     // Waiting requests came first, and the limit may have grown since.
     this.invite();
-    return this.waiting === 0 ? this.occupy(request) : null;
+    return this.queue.isFree(isFree ? FREE : PAID) ? this.occupy(request, isFree) : null;
   }
 
-  async wait(key: string, ms: number, signal: AbortSignal, request: KeyRequest): Promise<Slot | null> {
-    const slot = this.take(request);
+  async wait(
+    { balanceId, keyId, isFree }: SlotSender,
+    ms: number,
+    signal: AbortSignal,
+    request: KeyRequest,
+  ): Promise<Slot | null> {
+    const slot = this.take(request, isFree);
     if (slot !== null) return slot;
-    const waiting = this.queue.wait(key, request.tokens, ms, signal);
+    const rank = isFree ? FREE : PAID;
+    const waiting = this.queue.wait({ turn: balanceId, key: keyId, size: request.tokens, rank }, ms, signal);
     this.requestSlots();
     this.pollKeys();
     const given = await waiting;
@@ -247,19 +264,21 @@ class HostQueue {
     if (this.waiting > 0) this.queue.invite(this.admit);
   }
 
-  private readonly admit = (tokens: number): HostSlot | null =>
-    this.occupy(this.keys === null ? ANY : { ...ANY, tokens });
+  private readonly admit = (tokens: number, rank: number): HostSlot | null =>
+    this.occupy(this.keys === null ? ANY : { ...ANY, tokens }, rank === FREE);
 
-  private occupy(request: KeyRequest): HostSlot | null {
+  private occupy(request: KeyRequest, isFree: boolean): HostSlot | null {
     if (this.inFlight >= this.slots) {
       this.requestSlots();
       return null;
     }
+    if (isFree && this.hasServedPaid && this.freeInFlight >= Math.max(1, this.slots / 2)) return null;
     const key = this.keys === null ? null : this.keys.take(request);
     if (key === null && this.keys !== null) return null;
     this.inFlight += 1;
+    if (isFree) this.freeInFlight += 1;
     if (this.inFlight === this.share?.held) this.requestSlots();
-    return new HostSlot(this, this.clock.elapsedMs(), key);
+    return new HostSlot(this, this.clock.elapsedMs(), key, isFree);
   }
 
   /** Another key for a request that has not been sent yet. */
@@ -272,8 +291,9 @@ class HostQueue {
     this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs());
   }
 
-  vacate(): void {
+  vacate(isFree: boolean): void {
     this.inFlight -= 1;
+    if (isFree) this.freeInFlight -= 1;
     this.share?.settle(this.inFlight);
     this.invite();
   }
@@ -286,6 +306,7 @@ class HostSlot implements Slot {
     private readonly queue: HostQueue,
     private readonly startedMs: number,
     public key: KeyLease | null,
+    private readonly isFree: boolean,
   ) {}
 
   rechoose(request: KeyRequest): void {
@@ -304,9 +325,13 @@ class HostSlot implements Slot {
     if (!this.open) return;
     this.open = false;
     this.key?.release();
-    this.queue.vacate();
+    this.queue.vacate(this.isFree);
   }
 }
+
+const PAID = 0;
+const FREE = 1;
+const RANKS = 2;
 
 /** Between retries of requests that wait for a key. */
 const KEY_POLL_MS = 50;

@@ -139,7 +139,11 @@ export class Postgres {
     const rank = urgent ? 0 : RANKS - 1;
     if (this.queue.isFree(rank) && this.takeFreeConnection() !== null) return;
     const { answered } = this;
-    const taken = await this.queue.wait("", 0, MAX_WAIT_DEADLINES * this.options.deadlineMs, null, rank);
+    const taken = await this.queue.wait(
+      { turn: "", size: 0, rank },
+      MAX_WAIT_DEADLINES * this.options.deadlineMs,
+      null,
+    );
     if (taken !== null) return;
     throw this.answered === answered && !this.queue.full
       ? new StoreUnreachable("PostgreSQL answered nobody meanwhile")

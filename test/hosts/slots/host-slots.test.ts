@@ -4,6 +4,7 @@ import { HostSlots, MAX_WAITING, type Slot } from "../../../src/hosts/slots/host
 import { ManualClock } from "../../fakes/clock.ts";
 
 const STAYS = new AbortController().signal;
+const sender = (balanceId: string, keyId = "key", isFree = false) => ({ balanceId, keyId, isFree });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("what a host takes at once", () => {
@@ -67,7 +68,7 @@ describe("the line before a host", () => {
 
   test("a place that is given back goes to who waits, and is given back once only", async () => {
     const { host, slots, taken } = fullHost();
-    const waiting = slots.wait(host, "key", 1_000, STAYS);
+    const waiting = slots.wait(host, sender("key"), 1_000, STAYS);
     taken[0]!.release();
     taken[0]!.release();
     expect(await waiting).not.toBeNull();
@@ -78,9 +79,9 @@ describe("the line before a host", () => {
   test("who waits too long, or leaves, gets none, and takes none from the others", async () => {
     const { host, clock, slots, taken } = fullHost();
     const leaving = new AbortController();
-    const late = slots.wait(host, "a", 1_000, STAYS);
-    const left = slots.wait(host, "b", 5_000, leaving.signal);
-    const stays = slots.wait(host, "c", 5_000, STAYS);
+    const late = slots.wait(host, sender("a"), 1_000, STAYS);
+    const left = slots.wait(host, sender("b"), 5_000, leaving.signal);
+    const stays = slots.wait(host, sender("c"), 5_000, STAYS);
     leaving.abort();
     clock.advance(1_000);
     expect(await Promise.all([late, left])).toEqual([null, null]);
@@ -89,15 +90,15 @@ describe("the line before a host", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("each key has its turn: a hundred requests of one do not keep another waiting", async () => {
+  test("each balance has its turn, whatever number of keys it has: a hundred requests of one do not keep another waiting", async () => {
     const { host, slots, taken } = fullHost(1);
     const order: string[] = [];
-    const request = (key: string) =>
-      void slots.wait(host, key, 1_000, STAYS).then((slot) => {
-        order.push(key);
+    const request = (balance: string, key?: string) =>
+      void slots.wait(host, sender(balance, key), 1_000, STAYS).then((slot) => {
+        order.push(balance);
         slot!.release();
       });
-    for (let index = 0; index < 100; index++) request("greedy");
+    for (let index = 0; index < 100; index++) request("greedy", `key ${index}`);
     request("modest");
     request("modest");
     taken[0]!.release();
@@ -110,14 +111,14 @@ describe("the line before a host", () => {
     const { host, slots } = fullHost(1);
     let shed = 0;
     for (let index = 0; index < MAX_WAITING; index++) {
-      void slots.wait(host, "greedy", 1_000, STAYS).then(() => {
+      void slots.wait(host, sender("greedy"), 1_000, STAYS).then(() => {
         shed += 1;
       });
     }
     expect(slots.full(host)).toBe(true);
-    expect(await slots.wait(host, "greedy", 1_000, STAYS)).toBeNull();
+    expect(await slots.wait(host, sender("greedy"), 1_000, STAYS)).toBeNull();
     expect(shed).toBe(0);
-    void slots.wait(host, "modest", 1_000, STAYS);
+    void slots.wait(host, sender("modest"), 1_000, STAYS);
     await settled();
     expect(shed).toBe(1);
     expect([...slots.loads()][0]!.waiting).toBe(MAX_WAITING);
@@ -138,7 +139,7 @@ describe("the line before a host", () => {
     clock.advance(1);
     taken[0]!.overloaded();
     for (const slot of taken.slice(0, 30)) slot.release();
-    const waiting = slots.wait(host, "first", 60_000, STAYS);
+    const waiting = slots.wait(host, sender("first"), 60_000, STAYS);
     clock.advance(1_000);
     expect(slots.take(host)).not.toBeNull();
     expect(await waiting).not.toBeNull();
@@ -153,7 +154,7 @@ test("a full line is no reason to turn away once the host takes more again", asy
   clock.advance(1);
   taken[0]!.overloaded();
   for (const slot of taken.slice(0, 4)) slot.release();
-  for (let n = 0; n < MAX_WAITING; n++) void slots.wait(host, "key", 60_000, STAYS);
+  for (let n = 0; n < MAX_WAITING; n++) void slots.wait(host, sender("key"), 60_000, STAYS);
   expect(slots.full(host)).toBe(true);
   clock.advance(10_000);
   expect(slots.full(host)).toBe(false);
@@ -177,9 +178,9 @@ describe("a worker's slots at a shared host", () => {
     slots.given("h", 4, 1);
     expect(slots.take(host)).not.toBeNull();
     expect(sent()).toEqual(["h of 4: more 1"]);
-    void slots.wait(host, "key", 1_000, STAYS);
+    void slots.wait(host, sender("key"), 1_000, STAYS);
     expect(sent()).toEqual(["h of 4: more 1"]);
-    for (let n = 0; n < 10; n++) void slots.wait(host, "key", 1_000, STAYS);
+    for (let n = 0; n < 10; n++) void slots.wait(host, sender("key"), 1_000, STAYS);
     expect(sent()).toEqual(["h of 4: more 1"]);
   });
 

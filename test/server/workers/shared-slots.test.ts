@@ -6,6 +6,7 @@ import { Random } from "../../sim/random.ts";
 
 const HOST = { id: "h", maxConcurrent: 0 };
 const STAYS = new AbortController().signal;
+const SENDER = { balanceId: "balance", keyId: "key", isFree: false };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /**
@@ -95,7 +96,7 @@ test.each<[most: number, workers: number]>([
         const chance = random.below(100);
         if (chance < 30) {
           const slots = fleet.workers[worker]!;
-          void slots.wait(fleet.host, "key", 1e9, STAYS).then((slot) => {
+          void slots.wait(fleet.host, SENDER, 1e9, STAYS).then((slot) => {
             // Nobody receives anything from a process that has ended meanwhile.
             if (slots !== fleet.workers[worker]) return;
             served += 1;
@@ -132,7 +133,7 @@ test("a single place goes back and forth between two workers that both always ha
   const served = [0, 0];
   const serveForever = async (worker: number) => {
     while (served[worker]! < 50) {
-      const slot = await fleet.workers[worker]!.wait(fleet.host, "key", 1e9, STAYS);
+      const slot = await fleet.workers[worker]!.wait(fleet.host, SENDER, 1e9, STAYS);
       served[worker]! += 1;
       await turn();
       slot!.release();
@@ -148,7 +149,7 @@ test("a single place goes back and forth between two workers that both always ha
 test("one worker may have all places while the others need none", async () => {
   const fleet = new Fleet(20, 4);
   await fleet.deliverAll();
-  const slots = Array.from({ length: 20 }, () => fleet.workers[2]!.wait(fleet.host, "key", 1e9, STAYS));
+  const slots = Array.from({ length: 20 }, () => fleet.workers[2]!.wait(fleet.host, SENDER, 1e9, STAYS));
   await fleet.deliverAll();
   expect((await Promise.all(slots)).every((slot) => slot !== null)).toBe(true);
 });
