@@ -323,7 +323,9 @@ class StreamedExchange extends SimulatedExchange {
         : '"usage":null';
       this.push(encode(eventText({ ...word, data: word.data.replace('"usage":null', used) })));
     }
-    if (this.served.wordsSent < script.words) return this.later(this.random.below(400), () => this.words());
+    // It thinks also where a single burst was all of its words: no host thinks faster than the configuration says.
+    if (this.served.wordsSent < script.words || this.thought < script.thoughts)
+      return this.later(this.random.below(400), () => this.words());
     this.later(this.random.below(50), () => this.finish());
   }
 
