@@ -6,6 +6,7 @@ import { liveKeysMembers, revokeKeysField } from "./claims.ts";
 import { OwnedCreditAnswer } from "./credits.ts";
 import {
   AdminKeyFields,
+  type DefaultLimits,
   FindFields,
   KeyAnswer,
   KeysAnswer,
@@ -205,7 +206,10 @@ const ReloadAnswer = t.object({ reloaded: Type.Literal(true), needs_restart: t.t
 export type ReloadAnswer = Static<typeof ReloadAnswer>;
 
 const ConfigAnswer = Type.Unsafe<
-  Readonly<Record<string, unknown>> & { readonly models: readonly { readonly id: string }[] }
+  Readonly<Record<string, unknown>> & {
+    readonly models: readonly { readonly id: string }[];
+    readonly defaults: Readonly<Record<"accountless" | "account", DefaultLimits>>;
+  }
 >(
   Type.Object(
     { models: t.several(Type.Object({ id: Type.String() })) },

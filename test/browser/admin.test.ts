@@ -111,6 +111,24 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
     expect(json.key).toMatchObject({ daily_limit_usd: 80, rpm_limit: 60, allowed_models: null });
   });
 
+  test("sees which limits a new key of a customer gets where nothing is entered, and creates it", async () => {
+    await operator.goto(`/admin#/balances/${customer.balance_id}`);
+    await operator.button("New key").click();
+    const dialog = operator.page.getByRole("dialog");
+    await dialog.getByPlaceholder("default: 5", { exact: true }).waitFor();
+    await dialog.getByText("Leave empty for the default that the field shows.").waitFor();
+    await operator.field("Name").fill("by the operator");
+    await operator.field("Dollars per month").fill("7");
+    await operator.button("Create key").click();
+    await operator.field("I saved the API key").check();
+    await operator.button("Done").click();
+    await operator.link("by the operator").click();
+    await operator.heading("by the operator").waitFor();
+    const { json } = await gateway.send("GET", "/v1/keys", { bearer: customer.recovery_secret });
+    const made = json.data.find(({ name }: { name: string }) => name === "by the operator");
+    expect(made).toMatchObject({ daily_limit_usd: 5, monthly_limit_usd: 7, rpm_limit: 60 });
+  });
+
   test("raises a budget that its owner has set", async () => {
     await gateway.send("POST", "/v1/budgets", {
       bearer: customer.recovery_secret,

@@ -194,7 +194,7 @@ export class TestGateway {
           apply: async () => refuse("invalid_request", "No model list is applied here."),
           undo: async () => refuse("invalid_request", "No model list is applied here."),
         },
-        view: () => ({ file: "gateway.yaml", models: [] }),
+        view: () => ({ file: "gateway.yaml", models: [], defaults: {} as never }),
         reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
         nodeDifferences: async () => new Map(),
       },

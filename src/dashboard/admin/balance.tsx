@@ -34,7 +34,7 @@ export function Balance({ id }: { id: string }) {
     <>
       <Crumb to="balances" name="Balances" />
       <Loaded of={balance}>{(data) => <Top of={data} round={round} onChanged={changed} />}</Loaded>
-      <Keys at={keysAt} canGrow={balance.data?.closed === false} />
+      <Keys at={keysAt} of={balance.data} />
       <BalanceBudgets id={id} />
       <BalanceCredits id={id} round={round} />
       <Section title="Requests">
@@ -132,7 +132,7 @@ interface TopProps {
 }
 
 /** Its keys; the operator makes one while it is open. */
-function Keys({ at, canGrow }: { at: string; canGrow: boolean }) {
+function Keys({ at, of }: { at: string; of: BalanceAnswer | null }) {
   const api = useApi();
   const search = useField("");
   const keys = usePages<KeyAnswer>(at, { limit: "20", search: search.value });
@@ -142,11 +142,19 @@ function Keys({ at, canGrow }: { at: string; canGrow: boolean }) {
     keyOnce(minted, "Send it to its owner in a way that nobody else can read.");
   return (
     <Section title="Keys">
-      {canGrow && (
+      {of?.closed === false && (
         <div class="row">
           <RoleButton
             label="New key"
-            dialog={<KeyDialog choices={choices} save={create} once={once} />}
+            dialog={
+              <KeyDialog
+                of={null}
+                defaults={choices.defaults?.[of.account_id === null ? "accountless" : "account"]}
+                choices={choices}
+                save={create}
+                once={once}
+              />
+            }
             onDone={keys.reload}
           />
         </div>

@@ -66,7 +66,10 @@ export function useKeyChoices(): OperatorsChoices {
     // Budgets are the owner's: those that the key draws from stay.
     budgets: [],
     priceLists: Object.keys((data?.price_lists ?? {}) as object),
+    defaults: data?.defaults,
   };
 }
 
-type OperatorsChoices = Required<KeyChoices>;
+interface OperatorsChoices extends Required<KeyChoices> {
+  readonly defaults: ConfigAnswer["defaults"] | undefined;
+}

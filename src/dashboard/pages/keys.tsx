@@ -25,7 +25,9 @@ export function Keys() {
         <Button
           label="New key"
           variant="primary"
-          dialog={<KeyDialog defaults={me.key_defaults} choices={choices} save={create} once={keyOnce} />}
+          dialog={
+            <KeyDialog of={null} defaults={me.key_defaults} choices={choices} save={create} once={keyOnce} />
+          }
           onDone={() => setRound(round + 1)}
         />
       </Head>

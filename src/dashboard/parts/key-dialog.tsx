@@ -7,37 +7,16 @@ import { Choice, endOfDay, lastDay, limitText, readLimit, TextField, useField } 
  * Makes a key, or changes one. For a new key empty limits are left to the gateway's defaults; for one that exists
  * they mean no limit.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a form.
 export function KeyDialog<Made>({ of, defaults, choices, save, once }: KeyDialogProps<Made>) {
-  const name = useField(of?.name ?? "");
-  const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
-  const began = lastDay(of?.expires_at ?? null);
-  const until = useField(began);
-  const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
-  const priceList = useField(of?.price_list ?? "");
+  const { name, limits, until, priceList, budgets, models, read } = useKeyFields(of);
   const priceLists = [
     ...new Set([...(choices.priceLists ?? []), ...(of?.price_list ? [of.price_list] : [])]),
   ];
-  const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
-
-  const act = async () => {
-    const spec: Record<string, unknown> = { name: name.value.trim() === "" ? null : name.value.trim() };
-    for (const [index, { field, label }] of LIMITS.entries()) {
-      const limit = readLimit(limits[index]!, `${label} must be a number of 0 or more, or empty.`);
-      if (limit !== null || of !== undefined) spec[field] = limit;
-    }
-    if (until.value !== began) spec.expires_at = endOfDay(until.value);
-    if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
-    if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
-    if (priceList.value !== (of?.price_list ?? "")) spec.price_list = priceList.value || null;
-    return save(spec as KeyFields);
-  };
-
   return (
     <FormDialog
-      title={of === undefined ? "New key" : "Change limits"}
-      submit={of === undefined ? "Create key" : "Save"}
-      act={act}
+      title={of === null ? "New key" : "Change limits"}
+      submit={of === null ? "Create key" : "Save"}
+      act={() => save(read())}
       once={once}
     >
       <TextField label="Name" placeholder="my-agent" {...name} />
@@ -47,9 +26,8 @@ export function KeyDialog<Made>({ of, defaults, choices, save, once }: KeyDialog
             key={field}
             label={label}
             inputMode={mode}
-            value={limits[index]!}
-            onValue={(value) => setLimits(limits.with(index, value))}
-            placeholder={defaults === undefined ? NO_LIMIT : defaultText(defaults[field])}
+            placeholder={of === null ? defaultText(defaults?.[field]) : NO_LIMIT}
+            {...limits[index]!}
           />
         ))}
         {of?.state !== "rotated" && (
@@ -62,31 +40,56 @@ export function KeyDialog<Made>({ of, defaults, choices, save, once }: KeyDialog
         )}
       </div>
       <p class="hint">
-        {defaults === undefined
-          ? "Leave empty for no limit. Your credit always applies."
-          : "Leave empty for the default that the field shows. Everything can be changed later."}
+        {of === null
+          ? "Leave empty for the default that the field shows. Everything can be changed later."
+          : "Leave empty for no limit. Your credit always applies."}
       </p>
       {choices.priceLists !== undefined && priceLists.length > 0 && (
         <Choice label="Price list" all="that of its balance" options={priceLists} {...priceList} />
       )}
       {choices.budgets.length > 0 && (
-        <Picks
-          legend="Budgets it draws from"
-          options={choices.budgets}
-          picked={budgets}
-          onPicked={setBudgets}
-        />
+        <Picks legend="Budgets it draws from" options={choices.budgets} {...budgets} />
       )}
       {choices.models.length > 0 && (
         <Picks
           legend="Allowed models (none selected: all)"
-          options={[...new Set([...choices.models, ...models])]}
-          picked={models}
-          onPicked={setModels}
+          options={[...new Set([...choices.models, ...models.picked])]}
+          {...models}
         />
       )}
     </FormDialog>
   );
+}
+
+/** What is entered of a key: null for a new one. */
+function useKeyFields(of: KeyAnswer | null) {
+  const name = useField(of?.name ?? "");
+  const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
+  const began = lastDay(of?.expires_at ?? null);
+  const until = useField(began);
+  const priceList = useField(of?.price_list ?? "");
+  const models = usePicks(of?.allowed_models ?? []);
+  const budgets = usePicks(listOf(of?.budget ?? null));
+  // What is undefined is not sent: it stays as it is, or gets the default.
+  const none = of === null ? undefined : null;
+  const limitOf = (label: string, text: string) =>
+    readLimit(text, `${label} must be a number of 0 or more, or empty.`) ?? none;
+  const read = () => ({
+    name: name.value.trim() || null,
+    ...Object.fromEntries(LIMITS.map(({ field, label }, at) => [field, limitOf(label, limits[at]!)])),
+    expires_at: until.value === began ? undefined : endOfDay(until.value),
+    allowed_models: models.picked.length > 0 ? models.picked : none,
+    budget: budgets.picked.length > 0 ? budgets.picked : none,
+    price_list: priceList.value === (of?.price_list ?? "") ? undefined : priceList.value || null,
+  });
+  return {
+    ...{ name, until, priceList, models, budgets },
+    limits: limits.map((value, at) => ({
+      value,
+      onValue: (typed: string) => setLimits(limits.with(at, typed)),
+    })),
+    read: read as () => KeyFields,
+  };
 }
 
 export interface KeyChoices {
@@ -97,10 +100,10 @@ export interface KeyChoices {
 }
 
 interface KeyDialogProps<Made> {
-  /** Undefined for a new one. */
-  readonly of?: KeyAnswer;
-  /** What a new one gets where nothing is entered; undefined for one that exists. */
-  readonly defaults?: DefaultLimits;
+  /** Null for a new one. */
+  readonly of: KeyAnswer | null;
+  /** What a new one gets where nothing is entered; undefined until that is known. */
+  readonly defaults?: DefaultLimits | undefined;
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
   readonly save: (spec: KeyFields) => Promise<Made>;
@@ -127,8 +130,8 @@ const LIMITS = [
 
 const NO_LIMIT = "no limit";
 
-const defaultText = (limit: number | null): string =>
-  `default: ${limit === null ? NO_LIMIT : limit.toLocaleString("en")}`;
+const defaultText = (limit: number | null | undefined): string =>
+  limit === undefined ? "default" : `default: ${limit === null ? NO_LIMIT : limit.toLocaleString("en")}`;
 
 /** Any number of some; of many, those that are picked and those that a search finds. */
 function Picks({ legend, options, picked, onPicked }: PicksProps) {
@@ -160,11 +163,14 @@ function Picks({ legend, options, picked, onPicked }: PicksProps) {
 
 const MAX_SHOWN = 12;
 
-interface PicksProps {
+function usePicks(begins: readonly string[]) {
+  const [picked, onPicked] = useState(begins);
+  return { picked, onPicked };
+}
+
+interface PicksProps extends ReturnType<typeof usePicks> {
   readonly legend: string;
   readonly options: readonly string[];
-  readonly picked: readonly string[];
-  readonly onPicked: (picked: readonly string[]) => void;
 }
 
 export const listOf = (budget: KeyAnswer["budget"]): readonly string[] =>
