@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EpochFenced } from "../../src/ledger/node-lease.ts";
@@ -8,6 +7,7 @@ import { KeeperLink, KeeperSocket } from "../../src/store/nodes/keeper-link.ts";
 import type { KeeperAnnouncement, KeeperOperations } from "../../src/store/nodes/keeper-operations.ts";
 import { type Clock, epochMs, systemClock } from "../../src/units/clock.ts";
 import { StoreUnreachable } from "../../src/units/errors/bookkeeping.ts";
+import { FaultyLine } from "../fakes/faulty-line.ts";
 import { until } from "../fakes/until.ts";
 import { rounds } from "../rounds.ts";
 import { Random } from "../sim/random.ts";
@@ -47,57 +47,6 @@ class CountingKeeper {
 /** Some longer than the buffer of a socket, some of several bytes a character. */
 const answerOf = (call: number): string => `${call} ${"é€x".repeat(call % 50 === 0 ? 100_000 : call % 7)}`;
 
-/** Passes bytes on in pieces of any length, and breaks connections at any place, as long as it is faulty. */
-class FaultyLine {
-  isFaulty = true;
-  breaks = 0;
-  private readonly server: Server;
-
-  constructor(
-    path: string,
-    private readonly to: string,
-    private readonly random: Random,
-  ) {
-    this.server = createServer((node) => this.join(node)).listen(path);
-    stops.push(() => this.server.close());
-  }
-
-  private join(node: Socket): void {
-    const keeper = connect(this.to);
-    const line = { node, keeper, left: this.random.below(this.random.pick([2_000, 200_000])) };
-    for (const from of [node, keeper]) {
-      const to = from === node ? keeper : node;
-      from.on("error", () => {});
-      from.on("close", () => to.destroy());
-      from.on("data", async (bytes: Buffer) => {
-        from.pause();
-        await this.pass(bytes, to, line);
-        from.resume();
-      });
-    }
-  }
-
-  private async pass(
-    bytes: Buffer,
-    to: Socket,
-    line: { node: Socket; keeper: Socket; left: number },
-  ): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const length = Math.min(bytes.length - at, 1 + this.random.below(this.random.pick([8, 400, 60_000])));
-      line.left -= length;
-      if (this.isFaulty && line.left < 0) {
-        this.breaks += 1;
-        line.node.destroy();
-        line.keeper.destroy();
-        return;
-      }
-      to.write(bytes.subarray(at, at + length));
-      at += length;
-      if (this.random.chance(0.2)) await turn();
-    }
-  }
-}
-
 const turn = () => new Promise((next) => setImmediate(next));
 
 test("over a line that breaks at any byte, a call is done once at most, and has its own answer or an error", async () => {
@@ -111,10 +60,11 @@ test("over a line that breaks at any byte, a call is done once at most, and has 
     ];
     const faults: unknown[] = [];
     const socket = await KeeperSocket.listen(behind, keeper.operations, (fault) => faults.push(fault));
-    const line = new FaultyLine(path, behind, random);
+    const line = await FaultyLine.open(path, behind, random);
     const link = new KeeperLink(path, IMPATIENT, (fault) => faults.push(fault));
     stops.push(
       () => socket.stop(),
+      () => line.stop(),
       () => link.close(),
     );
     const received: KeeperAnnouncement[] = [];

@@ -17,8 +17,11 @@ import { Deadlines } from "../../../src/units/deadlines.ts";
 import { type Refusal, refuse, refused } from "../../../src/units/errors/refusal.ts";
 import type { BalanceId } from "../../../src/units/id.ts";
 import { ManualClock } from "../../fakes/clock.ts";
+import { FaultyLine } from "../../fakes/faulty-line.ts";
 import { gate } from "../../fakes/gate.ts";
 import { until } from "../../fakes/until.ts";
+import { rounds } from "../../rounds.ts";
+import { Random } from "../../sim/random.ts";
 
 /** Three workers, of which the last one named in `inOrder` passes requests on. */
 const REQUEST = {
@@ -60,7 +63,11 @@ function ownersAt(
 
 type Answer = (call: GenerationCall, ifKept: boolean) => Promise<GenerationAnswer | Refusal | null>;
 
-async function worker(number: number, answer: Answer): Promise<PassedRepeats> {
+async function worker(
+  number: number,
+  answer: Answer,
+  path = identityOf(number).socketOf(number),
+): Promise<PassedRepeats> {
   const passed = new PassedRepeats(10_000_000, {
     clock: systemClock,
     deadlines: new Deadlines(systemClock, (fault) => faults.push(fault)),
@@ -68,7 +75,7 @@ async function worker(number: number, answer: Answer): Promise<PassedRepeats> {
     onFault: (fault) => faults.push(fault),
   });
   stops.push(() => passed.stop());
-  await passed.listen(identityOf(number).socketOf(number));
+  await passed.listen(path);
   return passed;
 }
 
@@ -335,5 +342,70 @@ describe("a client", () => {
     expect(await send(owners, callOf(), unpaid)).toMatchObject({ code: "rate_limited" });
     leaves.abort();
     await Promise.all(requests);
+  });
+});
+
+describe("over lines that break at any byte", () => {
+  const COUNT = 60;
+  /** Some are large, some have several bytes a character. */
+  const bodyOf = (number: number) => Buffer.alloc([10, 3_000, 200_000][number % 3]!, `${number} `);
+  const answerOf = (number: number) => `${number} ${"é€x".repeat(number % 9 === 0 ? 30_000 : number % 7)}`;
+
+  const answering = async (number: number): Promise<GenerationAnswer> => {
+    const text = answerOf(number);
+    if (number % 2 === 0) return whole(text);
+    return streamed(async (sink) => {
+      for (const part of text.match(/.{1,4000}/gu)!) if (!(await sink.write(Buffer.from(part)))) return;
+      sink.close();
+    });
+  };
+
+  /** How often a request was answered that comes to this. */
+  const TIMES = { own: [0], lost: [0, 1], whole: [1], streamed: [1], "broken off": [1] };
+
+  /** Null for an answer that is not its own. */
+  const outcomeOf = async (
+    number: number,
+    answer: GenerationAnswer | Refusal | null,
+  ): Promise<keyof typeof TIMES | null> => {
+    if (answer === null) return "own";
+    if (refused(answer)) return answer.code === "internal_error" ? "lost" : null;
+    if (answer.kind === "whole")
+      return Buffer.from(answer.body).toString() === answerOf(number) ? "whole" : null;
+    const text = await read(answer);
+    if (text === answerOf(number)) return "streamed";
+    const [part, end] = text.split("chat.completions broke off: internal_error");
+    return end === "" && answerOf(number).startsWith(part!) ? "broken off" : null;
+  };
+
+  test("a request is answered once at most, and its client gets the whole answer or learns that it does not", async () => {
+    const outcomes = new Set<string | null>();
+    for (let seed = 1; seed <= rounds(3, 20, 200); seed++) {
+      const random = new Random(seed);
+      const times = Array.from({ length: COUNT }, () => 0);
+      for (const number of [FIRST, SECOND]) {
+        const path = identityOf(number).socketOf(number);
+        const answer: Answer = async ({ body }) => {
+          const request = Number.parseInt(Buffer.from(body).toString(), 10);
+          if (request % 11 === 10) return null;
+          times[request]! += 1;
+          return answering(request);
+        };
+        await worker(number, answer, `${path}.far`);
+        const line = await FaultyLine.open(path, `${path}.far`, random);
+        stops.push(() => line.stop());
+      }
+      const owners = ownersAt(OWN);
+      const requests = times.map(async (_, number) => {
+        const answer = await send(owners, callOf(bodyOf(number)));
+        const outcome = await outcomeOf(number, answer);
+        outcomes.add(outcome);
+        const isRight = outcome !== null && TIMES[outcome].includes(times[number]!);
+        expect([seed, number, outcome, isRight]).toEqual([seed, number, outcome, true]);
+      });
+      await Promise.all(requests);
+      for (const stop of stops.splice(0).reverse()) stop();
+    }
+    expect([...outcomes].sort()).toEqual(Object.keys(TIMES).sort());
   });
 });
