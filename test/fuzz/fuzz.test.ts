@@ -9,7 +9,7 @@ import { fuzzRequests, type RequestCase, requestCases } from "./requests.ts";
  * What strangers send, to the gateway and from its hosts, ends in an answer: never in a failure of our own, a
  * connection that waits for ever, or money that is held or missing. `bun run fuzz` tries many more.
  */
-const CASES = rounds(600, 5_000);
+const CASES = rounds(600, 2_000, 5_000);
 const SOCKET_CASES = rounds(200, 1_000);
 
 test("what was found once does not come back: requests", async () => {

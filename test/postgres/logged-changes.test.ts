@@ -13,7 +13,7 @@ import {
 } from "../store/logged-changes.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-const CRASHES = rounds(60, 1_000);
+const CRASHES = rounds(60, 200, 1_000);
 /** Who changes the same database at once. */
 const OPERATORS = 6;
 

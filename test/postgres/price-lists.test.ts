@@ -9,7 +9,7 @@ import { ADMIN } from "../process/gateway.ts";
 import { rounds } from "../rounds.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-const REQUESTS = rounds(1_000, 10_000);
+const REQUESTS = rounds(1_000, 2_000, 10_000);
 const AT_ONCE = 20;
 
 describeOnPostgres("two gateways on one PostgreSQL", (cluster) => {

@@ -12,7 +12,7 @@ import { Random } from "../sim/random.ts";
 import { loggedDifferences } from "../store/logged-changes.ts";
 import { ADMIN, Folder, GatewayProcess } from "./gateway.ts";
 
-const KILLS = rounds(2, 25, 500);
+const KILLS = rounds(2, 8, 500);
 const CLIENTS = 4;
 
 test("after each kill of a gateway on SQLite, the log has the changes that were made", async () => {

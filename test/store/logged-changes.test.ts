@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), "logged-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const STEPS = 400;
-const CRASHES = rounds(60, 250);
+const CRASHES = rounds(60, 100, 250);
 
 /** One process on SQLite, and a node whose keeper writes. */
 const KINDS = {

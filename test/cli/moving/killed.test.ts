@@ -120,7 +120,7 @@ type Moment = "before" | "after";
 const POINTS = Array.from({ length: REQUESTS }, (_, n) => n + 1).flatMap((request) =>
   (["before", "after"] as const).map((when): [Moment, number] => [when, request]),
 );
-const STEP = rounds(5, 1);
+const STEP = rounds(5, 3, 1);
 
 describe("an import of customers", () => {
   test(`takes ${REQUESTS} requests`, async () => {
