@@ -210,6 +210,7 @@ export class Counter {
 
   /** Releases a hold, of which `spent` was used. */
   settle(held: NanoUsd, spent: NanoUsd): void {
+    assert(held <= this.held, "more is released than is held");
     this.held = (this.held - held) as NanoUsd;
     this.spent = (this.spent + spent) as NanoUsd;
   }

@@ -283,6 +283,7 @@ export class Ledger {
     if (beyond > 0) this.extend(reservation, beyond);
     const { held } = reservation;
     const charged = billable <= held ? billable : (end.within?.(held) ?? held);
+    assert(charged >= 0 && charged <= held, "a charge is not within its hold");
     const settled = {
       charged,
       lost: (billable - charged) as NanoUsd,

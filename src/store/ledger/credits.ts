@@ -192,6 +192,7 @@ function crediting(balance: BalanceId, amount: NanoUsd, rows: readonly unknown[]
 export async function hasRoom(db: Database, { balanceId, amount }: Credit): Promise<boolean> {
   const [row] = await db.read<{ credited: number }>`SELECT coalesce(counters.credited, 0) AS credited
     FROM balances LEFT JOIN counters ON counters.id = ${balanceCounter(balanceId)} WHERE balances.id = ${balanceId}`;
+  assert(amount > 0 && Number.isSafeInteger(amount), `a credit of ${amount}`);
   // A balance that nobody ever used may be removed at any time.
   assert(row !== undefined, `credit for ${balanceId}, which does not exist`);
   return row.credited + amount <= MAX_NANO_USD;
