@@ -49,7 +49,7 @@ export class SqlCreditStore<Db extends Database = Database> {
     return this.db.change<Credit | null>(credit.balanceId, async () => {
       // Last, the key: what is no room may be what was credited under it meanwhile.
       const fits = await hasRoom(this.db, credit);
-      const known = await this.known(credit.idempotencyKey);
+      const known = await this.entry(credit.idempotencyKey);
       if (known !== null || !fits) return { result: known };
       const committed = () => this.onCredited(credit.balanceId, credit.amount);
       return { result: credit, statements: enteringCredit(this.db, credit), committed };
@@ -82,22 +82,19 @@ export class SqlCreditStore<Db extends Database = Database> {
     const { balanceId } = claim;
     return this.db.change(balanceId, async () => {
       const decided = await this.db.decided(decidingClaim(this.db, claim, at, lostOfClaimed));
-      return { ...decided, committed: () => this.onCredited(balanceId, decided.result!) };
+      const { result: lost } = decided;
+      return lost === null ? decided : { ...decided, committed: () => this.onCredited(balanceId, lost) };
     });
   }
 
-  entry(idempotencyKey: string): Promise<Credit | null> {
-    return this.known(idempotencyKey);
+  async entry(idempotencyKey: string): Promise<Credit | null> {
+    const [row] = await this.db.rows<CreditRow>(sql`${entryOf(idempotencyKey)} ${this.db.forUpdate}`);
+    return row === undefined ? null : creditFromRow(row);
   }
 
   /** Newest first. */
   async credits(balance: BalanceId, limit: number): Promise<Credit[]> {
     return (await this.db.rows<CreditRow>(creditsOf(balance, limit))).map(creditFromRow);
-  }
-
-  private async known(idempotencyKey: string): Promise<Credit | null> {
-    const [row] = await this.db.rows<CreditRow>(sql`${entryOf(idempotencyKey)} ${this.db.forUpdate}`);
-    return row === undefined ? null : creditFromRow(row);
   }
 }
 

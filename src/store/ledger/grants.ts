@@ -49,7 +49,7 @@ function* settling(
   const [life] = lives as readonly LifeRow[];
   if (life?.epoch !== epoch || !life.open) throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
   const counters = lockedCounters(
-    counterRows as readonly LockedLockedCounterRow[],
+    counterRows as readonly LockedCounterRow[],
     grantRows as readonly GrantRow[],
   );
   const set = limits(limitRows as readonly LimitRow[]);
@@ -101,7 +101,7 @@ interface LifeRow {
   readonly open: boolean | 0 | 1;
 }
 
-type LockedLockedCounterRow = Pick<LockedCounter, "id" | "credited" | "spent" | "reserved" | "inquiries">;
+type LockedCounterRow = Pick<LockedCounter, "id" | "credited" | "spent" | "reserved" | "inquiries">;
 type GrantRow = Standing & { readonly counter: CounterId; readonly shipped: number };
 
 /** A counter as it is locked. */
@@ -113,7 +113,7 @@ interface LockedCounter extends SharedCounter {
 }
 
 function lockedCounters(
-  counters: readonly LockedLockedCounterRow[],
+  counters: readonly LockedCounterRow[],
   grants: readonly GrantRow[],
 ): Map<CounterId, LockedCounter> {
   const known = new Map(
