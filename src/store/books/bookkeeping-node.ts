@@ -77,7 +77,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
   return {
     ...store.stores,
     ...reads,
-    ...sumsOf(parts, store, books),
+    ...shippedReads(parts, store, books),
     held: (id) => holds.of(id),
     ledger,
     keys,
@@ -202,7 +202,7 @@ function forget(keyring: Keyring, runs: Runs, changes: readonly KeyringChange[])
 }
 
 /** As the store has them, with what this node has ended; others ship theirs. */
-function sumsOf(
+function shippedReads(
   { clock }: BookkeepingParts,
   { ledger }: NodeStore,
   books: FollowingBooks,

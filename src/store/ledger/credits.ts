@@ -104,7 +104,7 @@ export function debiting(db: Database, debit: Debit, holds?: TakenCredit): Plann
   return {
     // Last, the key: what is not available may be what was taken under it meanwhile.
     reads: [
-      sumsOf(db, balanceId),
+      lockingSums(db, balanceId),
       sql`${entryOf(debit.idempotencyKey)} ${db.forUpdate}`,
       sql`SELECT ${lowCreditOf(sql`${balanceId}`)} AS low`,
     ],
@@ -147,7 +147,7 @@ function decidingClaim(
   return {
     reads: [
       sql`SELECT claimed FROM credits WHERE idempotency_key = ${idempotencyKey}`,
-      sumsOf(db, balanceId),
+      lockingSums(db, balanceId),
     ],
     decide([claims, rows]) {
       const [{ claimed } = claim] = claims as readonly Pick<CreditClaim, "claimed">[];
@@ -163,7 +163,7 @@ function decidingClaim(
 }
 
 /** What nodes were granted and have not shipped as spent is not spent for good. */
-const sumsOf = (db: Database, balance: BalanceId): SqlPart =>
+const lockingSums = (db: Database, balance: BalanceId): SqlPart =>
   sql`SELECT credited, spent, reserved FROM counters WHERE id = ${balanceCounter(balance)} ${db.forUpdate}`;
 
 interface BalanceSums {

@@ -97,7 +97,7 @@ export abstract class SqlLedgerStore<Db extends Database = Database>
   }
 
   private async sums(id: CounterId): Promise<BookedSums> {
-    return (await this.db.rows<BookedSums>(sumsOf(id)))[0] ?? NO_SUMS;
+    return (await this.db.rows<BookedSums>(readingSums(id)))[0] ?? NO_SUMS;
   }
 
   /** Granted to these nodes, and not shipped as spent, of each counter. */
@@ -147,7 +147,8 @@ export interface BookedSums {
 }
 
 /** A counter as it is booked. */
-export const sumsOf = (id: CounterId): SqlPart => sql`SELECT credited, spent FROM counters WHERE id = ${id}`;
+export const readingSums = (id: CounterId): SqlPart =>
+  sql`SELECT credited, spent FROM counters WHERE id = ${id}`;
 export const NO_SUMS: BookedSums = { credited: ZERO_USD, spent: ZERO_USD };
 
 export const RECEIPT = sql`receipt AS id, at, balance_id AS "balanceId", key_id AS "keyId", body`;

@@ -20,8 +20,8 @@ import {
   matching,
   NO_SUMS,
   RECEIPT,
+  readingSums,
   SqlLedgerStore,
-  sumsOf,
 } from "./sql-ledger-store.ts";
 
 /** The books in SQLite. Memory is filled from them within a turn of the event loop. */
@@ -46,7 +46,7 @@ export class SqliteLedgerStore extends SqlLedgerStore<SqliteDatabase> implements
   }
 
   private sumsNow(id: CounterId): BookedSums {
-    return this.db.answer<BookedSums>(sumsOf(id))[0] ?? NO_SUMS;
+    return this.db.answer<BookedSums>(readingSums(id))[0] ?? NO_SUMS;
   }
 
   /**
