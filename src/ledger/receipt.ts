@@ -134,15 +134,7 @@ const MAX_KEPT_MODEL = 200;
  * The receipt of a request whose process died while it was open. Who was asked and when the first token came
  * is known of streams that a checkpoint has seen; when it ended is not known.
  */
-export const recoveredReceipt = ({
-  hold,
-  held,
-  tokens,
-  price,
-  charged,
-  writeOff,
-  writtenOff,
-}: Recovered): string =>
+export const recoveredReceipt = ({ hold, held, tokens, price, charged, writtenOff }: Recovered): string =>
   formatReceipt({
     id: hold.receipt,
     createdAt: hold.at,
@@ -162,7 +154,7 @@ export const recoveredReceipt = ({
     price,
     cost: charged,
     held,
-    writeOff: writeOff ? writtenOff : ZERO_USD,
+    writeOff: writtenOff,
     firstTokenMs: hold.served?.firstTokenMs ?? null,
     totalMs: null,
     errorCode: null,

@@ -21,7 +21,7 @@ export interface HoldRecord {
   /** Counters that the amount is held on. */
   readonly counters: readonly CounterId[];
   /** Counters that hold only the part between two amounts; null: without end. */
-  readonly parts?: readonly (readonly [CounterId, from: NanoUsd, to: NanoUsd | null])[];
+  readonly parts?: readonly (readonly [CounterId, from: NanoUsd, to: NanoUsd | null])[] | undefined;
   /** Counters of requests, each of which holds one. */
   readonly allowances: readonly CounterId[];
   readonly price: Price;
@@ -29,7 +29,7 @@ export interface HoldRecord {
   /** What a receipt written by recovery shows of the request. */
   readonly about: HoldSubject;
   /** The model and host that answer. When a stream has started, the record is written again with them. */
-  readonly served?: ServedBy;
+  readonly served?: ServedBy | undefined;
 }
 
 /** The model and host that answer a request, and their price. */

@@ -62,9 +62,7 @@ export function recoveredEnd(
   const price = ratesFor(hold.served?.price ?? hold.price, known);
   const tokens = within(known, price, held);
   const cost = costOf(tokens, price);
-  const writeOff = delivered < writeOffTokens;
-  const charged = writeOff ? ZERO_USD : cost;
-  const writtenOff = writeOff ? cost : ZERO_USD;
+  const [charged, writtenOff] = delivered < writeOffTokens ? [ZERO_USD, cost] : [cost, ZERO_USD];
   return {
     kind: "terminal",
     receipt: hold.receipt,
@@ -76,11 +74,9 @@ export function recoveredEnd(
     writtenOff,
     lost: ZERO_USD,
     counters: hold.counters,
-    ...(hold.parts === undefined
-      ? {}
-      : { parts: hold.parts.map(([id, from, to]) => [id, partOf({ from, to }, charged)] as const) }),
+    parts: hold.parts?.map(([id, from, to]) => [id, partOf({ from, to }, charged)] as const),
     allowances: delivered > 0 ? hold.allowances : [],
-    body: body({ hold, held, tokens, price, charged, writtenOff, writeOff }),
+    body: body({ hold, held, tokens, price, charged, writtenOff }),
   };
 }
 
@@ -92,5 +88,4 @@ export interface Recovered {
   readonly price: Rates;
   readonly charged: NanoUsd;
   readonly writtenOff: NanoUsd;
-  readonly writeOff: boolean;
 }

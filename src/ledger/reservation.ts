@@ -182,26 +182,29 @@ export interface Settlement extends Settled {
   readonly sequence: number;
 }
 
-export function holdRecord({ request, held, counters, parts, allowances, served }: Reservation): HoldRecord {
-  const whole: HoldRecord = {
-    kind: "hold",
-    receipt: request.receipt,
-    at: request.at,
-    balance: request.key.balanceId,
-    key: request.key.id,
-    amount: held,
-    counters: counters.ids,
-    allowances: allowances.ids,
-    price: request.price,
-    promptTokens: request.promptTokens,
-    about: request.about,
-  };
-  const hold =
-    parts.length === 0
-      ? whole
-      : { ...whole, parts: parts.map(({ counter, from, to }) => [counter.id, from, to] as const) };
-  return served === null ? hold : { ...hold, served: { ...served, attempts: served.attempts.map(shown) } };
-}
+export const holdRecord = ({
+  request,
+  held,
+  counters,
+  parts,
+  allowances,
+  served,
+}: Reservation): HoldRecord => ({
+  kind: "hold",
+  receipt: request.receipt,
+  at: request.at,
+  balance: request.key.balanceId,
+  key: request.key.id,
+  amount: held,
+  counters: counters.ids,
+  allowances: allowances.ids,
+  price: request.price,
+  promptTokens: request.promptTokens,
+  about: request.about,
+  parts:
+    parts.length === 0 ? undefined : parts.map(({ counter, from, to }) => [counter.id, from, to] as const),
+  served: served === null ? undefined : { ...served, attempts: served.attempts.map(shown) },
+});
 
 const shown = ({ host, outcome, ms, detail }: ServedBy["attempts"][number]) => ({
   host,
