@@ -46,7 +46,7 @@ import { webSocketHandler } from "./websocket/handler.ts";
  * response makes Elysia re-encode the stream and break characters that are split across chunks.
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
-  const idleTimeout = new IdleTimeout(silenceSeconds, deps.keyDeps.clock);
+  const idleTimeout = new IdleTimeout(silenceSeconds, deps.clock);
   const own = [...generationEndpoints(), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
   const served: EndpointHandler = (endpoint, request, params) => {
@@ -148,7 +148,7 @@ const NO_PARAMS: Params = {};
  * fail is used here.
  */
 function lastResort(failure: unknown, deps: HttpDeps): Response {
-  const receipt = newReceiptId(deps.keyDeps.clock.now(), deps.keyDeps.random);
+  const receipt = newReceiptId(deps.clock.now(), deps.random);
   deps.onFault(failure, receipt);
   const form = { baseUrl: "", language: "plain", headers: {} } as const;
   return closingWhereStopping(refusalResponse(internalError(), receipt, form), deps);

@@ -162,9 +162,9 @@ async function identifyBy(secret: string, exchange: HttpExchange): Promise<Ident
 }
 
 async function byKey(secret: string, exchange: HttpExchange): Promise<KeyIdentity | Refusal> {
-  const { keyDeps } = exchange.deps;
-  const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
-  if (holder === null) return invalidKey(exchange.deps.config.settings.dashboardUrl);
+  const { keyDeps, clock, config } = exchange.deps;
+  const holder = await keyDeps.keyring.identify(secret, clock.now());
+  if (holder === null) return invalidKey(config.settings.dashboardUrl);
   exchange.reauthenticate = () => byKey(secret, exchange);
   return { kind: "key", key: holder.key, balance: holder.balance };
 }
@@ -224,7 +224,7 @@ async function bySession(secret: string, exchange: HttpExchange): Promise<Sessio
   const { request, deps } = exchange;
   const session = hashSecret(secret);
   const held = await deps.accounts.store.session(session);
-  if (held === null || held.expiresAt <= deps.keyDeps.clock.now()) return endedSession(deps);
+  if (held === null || held.expiresAt <= deps.clock.now()) return endedSession(deps);
   const named = request.headers.get("x-gateway-balance");
   const balances = named === null ? held.balances : held.balances.filter((one) => one === named);
   const id = balances[0];

@@ -13,7 +13,7 @@ export function loggingChanges<Answer>(
   let hasEnded = false;
   const stamp = (): ChangeStamp | null => {
     if (hasEnded) return null;
-    const { clock, random } = exchange.deps.keyDeps;
+    const { clock, random } = exchange.deps;
     const at = clock.now();
     return {
       id: `chg_${newReceiptId(at, random).slice(RECEIPT_PREFIX)}` as ChangeId,

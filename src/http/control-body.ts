@@ -35,7 +35,7 @@ export async function readControlBytes(
     const mayBeRead = declared <= SMALL_BYTES || declared > bodyBytes || takeRoom(declared, exchange);
     if (!mayBeRead) return noRoom();
     const reading = readBody(request, bodyBytes, null, declared);
-    return declared > SMALL_BYTES ? inTime(reading, declared, exchange.deps.keyDeps.clock) : reading;
+    return declared > SMALL_BYTES ? inTime(reading, declared, exchange.deps.clock) : reading;
   }
   let received = 0;
   let hasRoom = false;
@@ -47,7 +47,7 @@ export async function readControlBytes(
     hasRoom ||= received > SMALL_BYTES && takeRoom(bodyBytes, exchange);
     return hasRoom || received <= SMALL_BYTES;
   });
-  const body = await inTime(reading, bodyBytes, exchange.deps.keyDeps.clock);
+  const body = await inTime(reading, bodyBytes, exchange.deps.clock);
   isOver = true;
   return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
 }

@@ -22,11 +22,13 @@ import type { Bookkeeping } from "../store/books/bookkeeping.ts";
 import type { LedgerOperations } from "../store/ledger/ledger-operations.ts";
 import type { ReceiptReader } from "../store/ledger/receipts.ts";
 import type { ByteBudget } from "../units/byte-budget.ts";
+import type { Clock } from "../units/clock.ts";
 import type { ErrorCode } from "../units/errors/codes.ts";
 import type { Refusal } from "../units/errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
 import type { OperatorRole } from "../units/operator-roles.ts";
+import type { RandomBytes } from "../units/random.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WrongTokens } from "./admin/wrong-tokens.ts";
@@ -42,7 +44,9 @@ export interface HttpDeps {
     /** Each connection is closed with its next answer. */
     readonly isStopping: boolean;
   };
-  /** Keys and budgets, with the clock and randomness to make them. */
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  /** Keys and budgets. */
   readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDeps & { readonly mailer: Pick<Mailer, "heldBack"> };

@@ -77,7 +77,7 @@ export function refusal(
     language: MESSAGES.test(pathOf(request)) ? ("messages" as const) : ("plain" as const),
   };
   return why.details.bodyUnread === true
-    ? unreadResponse(why, receipt, form, deps.keyDeps.clock)
+    ? unreadResponse(why, receipt, form, deps.clock)
     : refusalResponse(why, receipt, form);
 }
 

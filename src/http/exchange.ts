@@ -35,7 +35,7 @@ export class HttpExchange implements ClientConnection {
 
   /** Made on first use, because generation requests make their own. */
   get receipt(): ReceiptId {
-    const { clock, random } = this.deps.keyDeps;
+    const { clock, random } = this.deps;
     this.id ??= newReceiptId(clock.now(), random);
     return this.id;
   }

@@ -24,7 +24,7 @@ export function listenMetrics(
       return metricsResponse(deps);
     },
     error(failure) {
-      const { clock, random } = deps.keyDeps;
+      const { clock, random } = deps;
       deps.onFault(failure, newReceiptId(clock.now(), random));
       return plainText("internal error", 500);
     },

@@ -119,7 +119,7 @@ const readTimed = (
 ): Promise<Uint8Array | Refusal> =>
   pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.prompts.scarce
     ? // All of it at once, which is cheapest, while nobody is waiting for room.
-      inTime(readBody(request, deps.config.settings.bodyBytes), length, deps.keyDeps.clock)
+      inTime(readBody(request, deps.config.settings.bodyBytes), length, deps.clock)
     : readAtPace(request, deps);
 
 /**
@@ -129,9 +129,8 @@ const readTimed = (
  */
 async function readAtPace(
   request: Request,
-  { keyDeps, config, bodies }: HttpDeps,
+  { clock, config, bodies }: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { clock } = keyDeps;
   const late = Promise.withResolvers<Refusal>();
   let checkedMs = clock.elapsedMs();
   let received = 0;

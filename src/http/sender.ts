@@ -45,7 +45,7 @@ async function senderOf(
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
   if (deps.bodies.prompts.scarceUnpaid && (await deps.keyDeps.spendable.of(balance.id)) <= 0) {
-    const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
+    const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.clock.now());
     if (used >= limit) return onlyPaid();
   }
   const read = deps.bodies.unpaid.take({ balance: balance.id, network }, Math.max(0, length - taken));

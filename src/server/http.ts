@@ -53,6 +53,8 @@ export function httpDeps(
       nodeDifferences,
     },
     lifecycle,
+    clock,
+    random,
     keyDeps: {
       store: books.keys,
       keyring,

@@ -176,7 +176,7 @@ describe("suspension", () => {
       suspended: reason,
       suspended_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });
-    const holder = await gateway.deps.keyDeps.keyring.identify(key, gateway.deps.keyDeps.clock.now());
+    const holder = await gateway.deps.keyDeps.keyring.identify(key, gateway.deps.clock.now());
     expect(holder!.balance.suspended).toBe(reason as never);
     const create = await gateway.send("POST", "/v1/keys", { bearer: recovery_secret });
     expect([create.status, create.json.error.code]).toEqual([403, "account_suspended"]);

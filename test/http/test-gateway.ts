@@ -204,6 +204,8 @@ export class TestGateway {
           return self.stopping;
         },
       },
+      clock,
+      random: systemRandom,
       keyDeps: {
         store,
         keyring,

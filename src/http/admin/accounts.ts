@@ -14,17 +14,17 @@ import { list } from "../reply.ts";
 
 /** Who an operator is written to by: accounts by the address or wallet that they are known by. */
 export const adminAccountEndpoints = () => [
-  operation("GET /admin/accounts", ADMIN.findAccount, async ({ query }, { accounts, keyDeps }) => {
+  operation("GET /admin/accounts", ADMIN.findAccount, async ({ query }, { accounts, clock }) => {
     const about = knownBy(query.email, query.wallet);
     if (refused(about)) return about;
     const found = await accounts.store.accountBalances(about);
-    return list(found === null ? [] : [accountView(found, keyDeps.clock.now())]);
+    return list(found === null ? [] : [accountView(found, clock.now())]);
   }),
-  operation("GET /admin/accounts/:id", ADMIN.account, async ({ params: { id } }, { accounts, keyDeps }) => {
+  operation("GET /admin/accounts/:id", ADMIN.account, async ({ params: { id } }, { accounts, clock }) => {
     const found = await accounts.store.accountBalances({ account: id as AccountId });
     return found === null
       ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
-      : accountView(found, keyDeps.clock.now());
+      : accountView(found, clock.now());
   }),
   operation("POST /admin/accounts/:id/detach", ADMIN.detach, async ({ params, fields }, deps) => {
     const { balance_id, revoke_keys = false } = fields;

@@ -5,8 +5,8 @@ import { list } from "../reply.ts";
 
 /** How far the books are exported: docs/selling.md. */
 export const adminExportEndpoints = () => [
-  operation("GET /admin/exports", EXPORTS.list, async (_, { books, keyDeps }) => {
-    const now = keyDeps.clock.now();
+  operation("GET /admin/exports", EXPORTS.list, async (_, { books, clock }) => {
+    const now = clock.now();
     return list(
       (await books.exports.status()).map(({ kind, target, last, waiting, caughtUpAt, problem }) => ({
         kind,

@@ -106,7 +106,7 @@ async function readEntry(
       `Keys that begin with \`${PAYMENT_KEYS}\` are those of payments. Send another \`idempotency_key\`.`,
     );
   const balanceId = await namedBalance(balance_id, key_id, deps);
-  return refused(balanceId) ? balanceId : { balanceId, idempotencyKey, note, at: deps.keyDeps.clock.now() };
+  return refused(balanceId) ? balanceId : { balanceId, idempotencyKey, note, at: deps.clock.now() };
 }
 
 const entryView = ({ balanceId, amount, idempotencyKey, note }: Credit) => ({
@@ -153,14 +153,14 @@ async function setSuspension(
   subject: string,
   decided: Pick<SuspensionRecord, "reason" | "lifted">,
   { by, note }: UnsuspendFields & { readonly by: string },
-  { keyDeps }: HttpDeps,
+  { keyDeps, clock }: HttpDeps,
 ): Promise<SuspensionAnswer | Refusal> {
   if (by === BY_GATEWAY)
     return invalidField("by", `\`${BY_GATEWAY}\` is what the gateway does by itself: send another \`by\`.`);
   const done = await keyDeps.store.suspend({
     subject,
     ...decided,
-    at: keyDeps.clock.now(),
+    at: clock.now(),
     by,
     note: note ?? null,
   });

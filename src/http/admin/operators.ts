@@ -27,8 +27,8 @@ export const operatorEndpoints = () => [
     if (isTaken(name, deps)) return takenName(name);
     const expiresAt = expiryOf(expires_at, deps);
     if (refused(expiresAt)) return expiresAt;
-    const token = newOperatorToken(deps.keyDeps.random);
-    const createdAt = deps.keyDeps.clock.now();
+    const token = newOperatorToken(deps.random);
+    const createdAt = deps.clock.now();
     const added = await deps.books.operators.change(name, (known, others) =>
       known !== null
         ? takenName(name)
@@ -44,11 +44,11 @@ export const operatorEndpoints = () => [
   operation("POST /admin/operators/:name/rotate", OPERATORS.rotate, async ({ params, fields }, deps) => {
     const expiresAt = expiryOf(fields.expires_at, deps);
     if (refused(expiresAt)) return expiresAt;
-    const token = newOperatorToken(deps.keyDeps.random);
+    const token = newOperatorToken(deps.random);
     const rotated = await deps.books.operators.change(params.name, (known) => {
       if (known === null) return unknownOperator(params.name, deps);
       const end = expiresAt === undefined ? known.expiresAt : expiresAt;
-      return end !== null && end <= deps.keyDeps.clock.now()
+      return end !== null && end <= deps.clock.now()
         ? invalidField("expires_at", `\`${known.name}\` has expired: send a later \`expires_at\`, or null.`)
         : { ...known, expiresAt: end, tokenHash: hashSecret(token) };
     });
@@ -78,9 +78,7 @@ function expiryOf(text: string | null | undefined, deps: HttpDeps): EpochMs | nu
   if (text == null) return text;
   const at = readTime("expires_at", text);
   if (refused(at)) return at;
-  return at > deps.keyDeps.clock.now()
-    ? at
-    : invalidField("expires_at", "`expires_at` must be in the future.");
+  return at > deps.clock.now() ? at : invalidField("expires_at", "`expires_at` must be in the future.");
 }
 
 const view = ({ name, role, source, createdAt, expiresAt }: KnownOperator): OperatorAnswer => ({

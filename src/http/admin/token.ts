@@ -59,8 +59,7 @@ async function operatorWith(token: string, deps: HttpDeps): Promise<KnownOperato
   // Other texts are none of the store's, and guessing costs it nothing.
   if (!isOperatorToken(token)) return null;
   const stored = await deps.books.operators.withToken(hash);
-  if (stored === null || (stored.expiresAt !== null && stored.expiresAt <= deps.keyDeps.clock.now()))
-    return null;
+  if (stored === null || (stored.expiresAt !== null && stored.expiresAt <= deps.clock.now())) return null;
   return { ...stored, source: "store" };
 }
 

@@ -82,7 +82,7 @@ function signedIn(
 ): JsonReply<SessionAnswer> | Refusal {
   if (refused(made)) return made;
   const { account, session, expiresAt } = made;
-  const seconds = Math.floor((expiresAt - deps.keyDeps.clock.now()) / 1_000);
+  const seconds = Math.floor((expiresAt - deps.clock.now()) / 1_000);
   return new JsonReply(
     200,
     { session, expires_at: isoTime(expiresAt), account_id: account.id },
@@ -147,7 +147,7 @@ const withoutCookie = ({ request }: HttpExchange): Record<string, string> =>
 /** What owners do about their own credentials: replace what leaked, and end everything. */
 export const ownershipEndpoints = () => [
   operation("POST /v1/me/recovery", OWNERSHIP.recovery, async ({ who }, deps) => {
-    const secret = newRecoverySecret(deps.keyDeps.random);
+    const secret = newRecoverySecret(deps.random);
     const by =
       who.by === "recovery"
         ? { recovery: who.secret }

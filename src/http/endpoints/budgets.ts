@@ -85,9 +85,9 @@ async function budgetsOf(balance: Balance, { keyDeps }: HttpDeps): Promise<reado
 /** By receipts, which alone have the values; null where too much is being summed up. */
 async function valuesThatSpentMost(
   { balanceId, perTag, window }: Budget,
-  { books, keyDeps }: HttpDeps,
+  { books, clock }: HttpDeps,
 ): Promise<readonly string[] | null> {
-  const since = windowAt(window, keyDeps.clock.now()).startsAt;
+  const since = windowAt(window, clock.now()).startsAt;
   const scope = { balanceId, keyId: null, since, stretchMs: DAY_MS, tag: perTag ?? null };
   const sums = await books.usage(scope);
   return sums === null
@@ -96,8 +96,8 @@ async function valuesThatSpentMost(
 }
 
 /** The most first, as the books have them; values of other keys' requests spent nothing. */
-async function valueViews(budget: Budget, values: readonly string[], { ledger, keyDeps }: HttpDeps) {
-  const now = keyDeps.clock.now();
+async function valueViews(budget: Budget, values: readonly string[], { ledger, clock }: HttpDeps) {
+  const now = clock.now();
   const spent = await Promise.all(values.map((value) => ledger.valueSpent(budget, value, now)));
   return values
     .map((value, at) => ({ value, used_usd: usdFromNano(spent[at]!) }))
@@ -105,8 +105,8 @@ async function valueViews(budget: Budget, values: readonly string[], { ledger, k
     .sort((one, other) => other.used_usd - one.used_usd);
 }
 
-async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<BudgetAnswer> {
-  const now = keyDeps.clock.now();
+async function view(budget: Budget, { ledger, clock }: HttpDeps): Promise<BudgetAnswer> {
+  const now = clock.now();
   const { spent, held, heldAt } = await ledger.budgetUse(budget, now);
   const { resetsAt } = windowAt(budget.window, now);
   return {

@@ -29,7 +29,7 @@ export async function orderByCard(
   const { amounts, card } = deps.payments!;
   const why = whyNot(amount, amounts);
   if (why !== null) return invalidField("amount_usd", `\`amount_usd\` ${why}.`);
-  const caps = [dayCap(amounts, deps.keyDeps.clock.now()), OPEN_PAGES];
+  const caps = [dayCap(amounts, deps.clock.now()), OPEN_PAGES];
   const ordered = await card!
     .order({ balanceId: balance.id, amount, idempotencyKey, caps })
     .catch((error: unknown) => {

@@ -63,7 +63,7 @@ export const claimEndpoints = (): Endpoint[] => [
   }),
   { method: "DELETE", path: "/v1/me/claim", about: CLAIMS.undo, handle: undo },
   operation("GET /v1/me/claims", CLAIMS.list, async ({ who }, deps) => {
-    const now = deps.keyDeps.clock.now();
+    const now = deps.clock.now();
     const waiting = who.accountBalances.claims.filter((one) => isPending(one, now));
     return list(await Promise.all(waiting.map((one) => claimView(one, deps))));
   }),
@@ -113,9 +113,9 @@ async function undo(exchange: HttpExchange): Promise<UndoneAnswer | Refusal> {
 }
 
 /** What still works after a claim ended, for the owner who took the balance back to look through. */
-export async function liveKeys(balance: BalanceId, { keyDeps, ledger }: HttpDeps) {
+export async function liveKeys(balance: BalanceId, { keyDeps, ledger, clock }: HttpDeps) {
   const keys = await keyDeps.store.liveKeysOf(balance, MAX_LIVE_KEYS + 1);
-  const now = keyDeps.clock.now();
+  const now = clock.now();
   const listed = keys.slice(0, MAX_LIVE_KEYS);
   return {
     live_keys: await Promise.all(listed.map((key) => usedKeyView(key, now, ledger))),

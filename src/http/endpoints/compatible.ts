@@ -42,7 +42,7 @@ async function keyView(
   exchange: HttpExchange,
 ): Promise<AnswerTo<typeof COMPATIBLE.key>["data"]> {
   const { deps } = exchange;
-  const now = deps.keyDeps.clock.now();
+  const now = deps.clock.now();
   const { startsAt: since } = windowAt("week", now);
   const [{ day, month, cap }, { credited }, { limit, used }, week] = await Promise.all([
     useOf(key, now, deps),
@@ -113,7 +113,7 @@ async function keyInfo(
   { key, balance }: KeyIdentity,
   deps: HttpDeps,
 ): Promise<AnswerTo<typeof COMPATIBLE.keyInfo>["info"]> {
-  const now = deps.keyDeps.clock.now();
+  const now = deps.clock.now();
   const { month, cap } = await useOf(key, now, deps);
   return {
     key_name: `${key.prefix}…`,

@@ -46,10 +46,10 @@ const MAX_ORDERED = 1_000;
 export function pageOfKeys(
   keys: readonly Key[],
   limit: number,
-  { keyDeps, ledger }: HttpDeps,
+  { clock, ledger }: HttpDeps,
   use?: ReadonlyMap<KeyId, KeyActivity> | null,
 ) {
-  const now = keyDeps.clock.now();
+  const now = clock.now();
   return page(keys, limit, async (key) => ({
     ...(await usedKeyView(key, now, ledger)),
     ...(use === undefined ? {} : useView(use, key.id)),
@@ -69,9 +69,9 @@ async function useOf(
   balances: readonly BalanceId[],
   name: Period,
   isNext: boolean,
-  { books, keyDeps }: HttpDeps,
+  { books, clock }: HttpDeps,
 ) {
-  const now = keyDeps.clock.now();
+  const now = clock.now();
   const { since, until } = periodAt(now, name);
   const usedSince = periodAt(now, "month").since;
   const uses = new Map<KeyId, KeyActivity>();

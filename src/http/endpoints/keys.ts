@@ -58,7 +58,7 @@ export const keyEndpoints = (): Endpoint[] => [
     const rotated = await rotate(deps.keyDeps, found, actorOf(who));
     if (refused(rotated)) return rotated;
     const { old } = rotated;
-    const now = deps.keyDeps.clock.now();
+    const now = deps.clock.now();
     return {
       ...mintedView(rotated, now),
       old_key: { id: old.id, expires_at: isoTime(old.expiresAt ?? now) },
@@ -142,7 +142,7 @@ async function create(exchange: HttpExchange): Promise<MintedAnswer | Refusal> {
 
 /** On a balance that exists. */
 async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
-  const now = deps.keyDeps.clock.now();
+  const now = deps.clock.now();
   const spec = keySpec(fields, now, deps.config.catalog);
   if (refused(spec)) return spec;
   const minted = await createKey(deps.keyDeps, balance, spec, by);
@@ -151,7 +151,7 @@ async function newKey(balance: Balance, fields: AdminKeyFields, by: Actor, deps:
 
 /** For the caller, and for the person whom the operator makes one for. */
 async function newBalance(fields: AdminKeyFields, deps: HttpDeps): Promise<SetUpAnswer | Refusal> {
-  const now = deps.keyDeps.clock.now();
+  const now = deps.clock.now();
   const spec = keySpec(fields, now, deps.config.catalog);
   if (refused(spec)) return spec;
   const made = await setUp(deps.keyDeps, spec);
@@ -171,12 +171,12 @@ const keyWithSecret = (secret: string, { keyDeps }: HttpDeps): Promise<Key | nul
 const noSuchSecret = (): Refusal =>
   invalidField("key", "No key here has this secret. Check that it is whole: `or-live-` and 32 characters.");
 
-const shownKey = async (key: Key | Refusal, { keyDeps, ledger }: HttpDeps) =>
-  refused(key) ? key : await usedKeyView(key, keyDeps.clock.now(), ledger);
+const shownKey = async (key: Key | Refusal, { clock, ledger }: HttpDeps) =>
+  refused(key) ? key : await usedKeyView(key, clock.now(), ledger);
 
 async function changedKey(found: Key | Refusal, fields: AdminKeyFields, by: Actor, deps: HttpDeps) {
   if (refused(found)) return found;
-  const spec = keySpec(fields, deps.keyDeps.clock.now(), deps.config.catalog);
+  const spec = keySpec(fields, deps.clock.now(), deps.config.catalog);
   return refused(spec) ? spec : shownKey(await revise(deps.keyDeps, found.id, spec, by), deps);
 }
 

@@ -60,7 +60,7 @@ export async function changeBalance(
 async function me(who: Identity, exchange: HttpExchange) {
   const { deps } = exchange;
   const { balance } = who;
-  const now = deps.keyDeps.clock.now();
+  const now = deps.clock.now();
   const money = await deps.ledger.balanceUse(balance.id);
   const found = await deps.accounts.store.balanceRecord(balance.id);
   const at = found === null ? null : ownership(found, now);

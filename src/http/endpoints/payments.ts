@@ -82,7 +82,7 @@ const keyOf = (who: Identity) => (who.kind === "key" ? who.key.rotationId : null
 
 async function saved(
   { who, fields }: OperationRequest<string, typeof PAYMENTS.saved>,
-  { keyDeps }: HttpDeps,
+  { keyDeps, clock }: HttpDeps,
 ) {
   if (who.by !== "recovery")
     return refuse(
@@ -90,13 +90,13 @@ async function saved(
       "Only the recovery secret, as the bearer token, shows that it is saved.",
     );
   const { id } = who.balance;
-  const holder = await keyDeps.keyring.identify(fields.key, keyDeps.clock.now());
+  const holder = await keyDeps.keyring.identify(fields.key, clock.now());
   if (holder?.balance.id !== id)
     return invalidField(
       "key",
       "`key` must be an API key of the balance that the recovery secret belongs to.",
     );
-  const at = await keyDeps.store.secretsSaved(id, keyDeps.clock.now());
+  const at = await keyDeps.store.secretsSaved(id, clock.now());
   keyDeps.keyring.forgetBalance(id);
   return { balance_id: id, secrets_saved_at: isoTime(at) };
 }
@@ -182,7 +182,7 @@ const paymentView = (payment: Payment): PaymentAnswer => ({
 });
 
 /** The debit comes first: a payment that says it is refunded has nothing left to be spent. */
-async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps) {
+async function refund(payment: Payment, { ledger, payments, clock }: HttpDeps) {
   const { id, balanceId, credited, rail } = payment;
   if (payment.state === "refunded") return operatorsView(payment);
   if (rail === "card" && payments!.card !== null)
@@ -195,7 +195,7 @@ async function refund(payment: Payment, { ledger, payments, keyDeps }: HttpDeps)
     amount: credited,
     idempotencyKey: paymentKey(id, "refund"),
     note: `refund of ${id}`,
-    at: keyDeps.clock.now(),
+    at: clock.now(),
   });
   if ("available" in done) return tooLittle(credited, done.available);
   const refunded = await payments!.store.change(id, ({ state }) =>

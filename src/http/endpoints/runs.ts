@@ -9,22 +9,18 @@ import { operation } from "../operation.ts";
 
 /** What owners may do to runs, which requests start by naming them. */
 export const runEndpoints = () => [
-  operation(
-    "PATCH /v1/runs/:id",
-    RUNS.change,
-    async ({ who, fields, params }, { books, ledger, keyDeps }) => {
-      const { cap_usd, calls } = fields;
-      const cap = cap_usd == null ? cap_usd : readUsd("cap_usd", cap_usd);
-      if (refused(cap)) return cap;
-      const at = keyDeps.clock.now();
-      const { id } = who.balance;
-      const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
-      const run = await books.runs.revise(id, shortened(params.id), at, limits, actorOf(who));
-      return refused(run) ? run : runView(await ledger.useOf(id, run));
-    },
-  ),
-  operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { books, keyDeps }) => {
-    const at = keyDeps.clock.now();
+  operation("PATCH /v1/runs/:id", RUNS.change, async ({ who, fields, params }, { books, ledger, clock }) => {
+    const { cap_usd, calls } = fields;
+    const cap = cap_usd == null ? cap_usd : readUsd("cap_usd", cap_usd);
+    if (refused(cap)) return cap;
+    const at = clock.now();
+    const { id } = who.balance;
+    const limits = { ...(cap === undefined ? {} : { cap }), ...(calls === undefined ? {} : { calls }) };
+    const run = await books.runs.revise(id, shortened(params.id), at, limits, actorOf(who));
+    return refused(run) ? run : runView(await ledger.useOf(id, run));
+  }),
+  operation("DELETE /v1/runs/:id", RUNS.end, async ({ who, params }, { books, clock }) => {
+    const at = clock.now();
     const run = await books.runs.revise(who.balance.id, shortened(params.id), at, "end", actorOf(who));
     return refused(run) ? run : { id: run.name, ended: true as const };
   }),

@@ -14,8 +14,8 @@ import { runView } from "./runs.ts";
  * key sees its own, an owner the whole balance or one of its keys, and the operator who spends what, and whether it grows.
  */
 export const usageEndpoints = () => [
-  operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, ledger, books }) => {
-    const period = periodAt(keyDeps.clock.now(), query.period);
+  operation("GET /v1/usage", USAGE, async ({ who, query }, { clock, ledger, books }) => {
+    const period = periodAt(clock.now(), query.period);
     const { since, until, stretchMs } = period;
     const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
     const { run, by, group_by: group } = query;
@@ -31,7 +31,7 @@ export const usageEndpoints = () => [
       tag,
     });
     if (sums === null) return tooManyAtOnce();
-    const use = run === null ? null : await ledger.runUse(who.balance.id, run, keyDeps.clock.now());
+    const use = run === null ? null : await ledger.runUse(who.balance.id, run, clock.now());
     // To any other key, what its siblings have spent is none of its business.
     const isShown = use !== null && (who.kind === "owner" || use.run.startedBy === who.key.rotationId);
     return {
@@ -42,7 +42,7 @@ export const usageEndpoints = () => [
     };
   }),
   operation("GET /admin/usage", EVERYBODYS_USAGE, async ({ query }, deps) => {
-    const now = deps.keyDeps.clock.now();
+    const now = deps.clock.now();
     const period = periodAt(now, query.period);
     const { since, until, stretchMs, lengthMs } = period;
     const beforeMs = isKept(period, now, deps) ? lengthMs : null;
@@ -50,8 +50,8 @@ export const usageEndpoints = () => [
     const spending = await deps.books.spending({ since, until, now, stretchMs, beforeMs, order, most, by });
     return spending === null ? tooManyAtOnce() : { ...periodView(period), ...everybodysView(spending) };
   }),
-  operation("GET /admin/overview", OVERVIEW, async ({ query }, { books, keyDeps }) => {
-    const period = periodAt(keyDeps.clock.now(), query.period);
+  operation("GET /admin/overview", OVERVIEW, async ({ query }, { books, clock }) => {
+    const period = periodAt(clock.now(), query.period);
     const { since, until, stretchMs } = period;
     const sums = await books.usage({ balanceId: null, keyId: null, since, until, stretchMs, by: "all" });
     if (sums === null) return tooManyAtOnce();

@@ -45,7 +45,7 @@ export async function orderByX402(
   if (typeof worth === "string") return unpaid(worth);
   if (worth !== amount)
     return unpaid(`The payment is of ${formatUsd(worth)}, and ${formatUsd(amount)} is ordered.`);
-  const caps = [dayCap(amounts, deps.keyDeps.clock.now())];
+  const caps = [dayCap(amounts, deps.clock.now())];
   const isOwners = standsForOwner(balance, keyId);
   const payment = paymentOf(await x402!.take(signed, { ...ordered, isOwners, caps }), unpaid, contact);
   if (refused(payment)) return payment;

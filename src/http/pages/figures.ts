@@ -10,7 +10,7 @@ export const STATUS_STRETCHES = 24;
 
 /** Sums of the last day's receipts, for the public status page; null while there are none. */
 export function dailySums(deps: HttpDeps): () => Promise<UsageSums | null> {
-  const { clock } = deps.keyDeps;
+  const { clock } = deps;
   let latest: UsageSums | null = null;
   const read = async () => {
     const now = clock.now();
@@ -37,7 +37,7 @@ export function routeFigures(deps: HttpDeps): () => Promise<(model: Model) => re
     }
     return (model: Model) => figuresOf(model, latest);
   };
-  return memoize(read, ROUTES_MS, deps.keyDeps.clock);
+  return memoize(read, ROUTES_MS, deps.clock);
 }
 
 const ROUTES_MS = 5_000;

@@ -26,14 +26,14 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   };
   const sums = dailySums(deps);
   const figures = routeFigures(deps);
-  const { config, health, keyDeps, lifecycle } = deps;
+  const { config, health, clock, lifecycle } = deps;
   const report = async <Shown>(show: (catalog: Catalog, routes: RouteStatus, day: DayReport) => Shown) => {
     const [day, speeds] = await Promise.all([sums(), figures()]);
     const hosts = health.report(config.catalog);
-    return show(config.catalog, health, { now: keyDeps.clock.now(), sums: day, hosts, figures: speeds });
+    return show(config.catalog, health, { now: clock.now(), sums: day, hosts, figures: speeds });
   };
-  const statusNow = memoize(() => report(statusPage), STATUS_MS, keyDeps.clock);
-  const statusJsonNow = memoize(() => report(statusAnswer), STATUS_MS, keyDeps.clock);
+  const statusNow = memoize(() => report(statusPage), STATUS_MS, clock);
+  const statusJsonNow = memoize(() => report(statusAnswer), STATUS_MS, clock);
   return [
     openDocument("/", "text/plain", "Lists the addresses to start from", () => plainText(greeting(deps))),
     openDocument("/llms.txt", "text/plain", "Tells an agent the way from this address to a paid answer", () =>
@@ -81,12 +81,12 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 const STATUS_MS = 1_000;
 
 /** Made again when the configuration was read again, and every few seconds; null where they are not public. */
-function modelsOf({ config, health, keyDeps }: HttpDeps): () => ModelsPages | null {
+function modelsOf({ config, health, clock }: HttpDeps): () => ModelsPages | null {
   let made: { readonly of: Catalog; readonly at: number; readonly pages: ModelsPages } | null = null;
   return () => {
     const { baseUrl, catalogIsPublic } = config.settings;
     if (!catalogIsPublic) return null;
-    const now = keyDeps.clock.now();
+    const now = clock.now();
     const of = config.catalog;
     if (made === null || made.of !== of || now - made.at > MODELS_MS || now < made.at)
       made = { of, at: now, pages: new ModelsPages(of, health, baseUrl) };

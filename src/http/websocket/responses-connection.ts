@@ -193,7 +193,7 @@ export class ResponsesConnection {
   }
 
   private fault(error: unknown): void {
-    this.deps.onFault(error, newReceiptId(this.deps.keyDeps.clock.now(), this.deps.keyDeps.random));
+    this.deps.onFault(error, newReceiptId(this.deps.clock.now(), this.deps.random));
     this.socket?.abandon();
   }
 
@@ -259,14 +259,14 @@ export class ResponsesConnection {
   }
 
   private refuse(why: Refusal | ProtocolError, streamId: string | null): void {
-    const { clock, random } = this.deps.keyDeps;
+    const { clock, random } = this.deps;
     const { baseUrl } = this.deps.config.settings;
     if (refused(why)) this.deps.generation.turnedAway("responses", why.code);
     this.socket?.notify(errorEvent(why, streamId, { baseUrl, receipt: newReceiptId(clock.now(), random) }));
   }
 
   private get nowMs(): number {
-    return this.deps.keyDeps.clock.elapsedMs();
+    return this.deps.clock.elapsedMs();
   }
 }
 

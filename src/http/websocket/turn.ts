@@ -68,7 +68,7 @@ async function warmUp(
   { secret, blocks }: TurnSender,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { clock, random } = deps.keyDeps;
+  const { clock, random } = deps;
   const holder = await holderOf(secret, deps);
   if (refused(holder)) return holder;
   const { key, balance } = holder;
@@ -96,8 +96,8 @@ async function roomFor(
   return deps.generation.overRate(holder.key) ?? takeRoom(holder, bytes, sender, deps, counted);
 }
 
-async function holderOf(secret: string, { keyDeps, config }: HttpDeps) {
-  const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
+async function holderOf(secret: string, { keyDeps, config, clock }: HttpDeps) {
+  const holder = await keyDeps.keyring.identify(secret, clock.now());
   return holder ?? invalidKey(config.settings.dashboardUrl);
 }
 
