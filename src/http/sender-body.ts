@@ -47,7 +47,7 @@ async function readLarge(
   const room = await roomFor(identity, length, exchange);
   if (refused(room)) return room;
   const body = await readTimed(length, room, exchange);
-  if (!refused(body)) room.read?.was(body.length);
+  if (!refused(body)) room.unpaid?.adjustTo(body.length);
   return body;
 }
 
@@ -83,7 +83,7 @@ async function readPacked(
   if (body === null) return unpacksTooLarge(bodyBytes);
   if (!refused(body)) {
     room.release.keepOnly(body.length);
-    room.read?.was(Math.min(body.length, bodyBytes));
+    room.unpaid?.adjustTo(Math.min(body.length, bodyBytes));
   }
   return body;
 }
@@ -108,16 +108,16 @@ async function roomFor(
   const room = await takeRoom(identity, length, exchange, exchange.deps);
   if (refused(room)) return unread(room);
   exchange.keepRoom(room.release);
-  exchange.isUnpaid = !room.pays;
+  exchange.isUnpaid = room.unpaid !== null;
   return room;
 }
 
 const readTimed = (
   length: number,
-  { pays }: BodyRoom,
+  { unpaid }: BodyRoom,
   { request, deps }: HttpExchange,
 ): Promise<Uint8Array | Refusal> =>
-  pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.prompts.scarce
+  unpaid === null && length <= READ_AT_ONCE_BYTES && !deps.bodies.prompts.scarce
     ? // All of it at once, which is cheapest, while nobody is waiting for room.
       inTime(readBody(request, deps.config.settings.bodyBytes), length, deps.clock)
     : readAtPace(request, deps);

@@ -18,14 +18,13 @@ export async function takeRoom(
   const sender = await senderOf(who, length, () => client.blocks(), deps, taken);
   if (refused(sender)) return sender;
   const release = await deps.bodies.prompts.take(sender, length, ROOM_WAIT_MS, client.signal);
-  return release === null ? noRoom() : { release, pays: sender.pays, read: sender.read };
+  return release === null ? noRoom() : { release, unpaid: sender.unpaid };
 }
 
 export interface BodyRoom {
   readonly release: Release;
-  readonly pays: boolean;
-  /** For senders who could not pay: what was read for them without payment. */
-  readonly read: TakenAmount | null;
+  /** Bytes that are read without payment, counted for a sender who could not pay; null: it could. */
+  readonly unpaid: TakenAmount | null;
 }
 
 /**
@@ -40,16 +39,16 @@ async function senderOf(
   blocksOf: () => readonly string[],
   deps: HttpDeps,
   taken: number,
-): Promise<(Sender & Pick<BodyRoom, "read">) | Refusal> {
-  if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, read: null };
+): Promise<(Sender & Pick<BodyRoom, "unpaid">) | Refusal> {
+  if (await paysFor(balance.id, length, deps)) return { turn: balance.id, pays: true, unpaid: null };
   const blocks = blocksOf();
   const network = wideNetwork(blocks);
   if (deps.bodies.prompts.scarceUnpaid && (await deps.keyDeps.spendable.of(balance.id)) <= 0) {
     const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.clock.now());
     if (used >= limit) return onlyPaid();
   }
-  const read = deps.bodies.unpaid.take({ balance: balance.id, network }, Math.max(0, length - taken));
-  return typeof read === "number" ? tooMuch(read) : { turn: network, pays: false, read };
+  const unpaid = deps.bodies.unpaid.take({ balance: balance.id, network }, Math.max(0, length - taken));
+  return typeof unpaid === "number" ? tooMuch(unpaid) : { turn: network, pays: false, unpaid };
 }
 
 /** Whether the balance could pay for so many bytes of text. */

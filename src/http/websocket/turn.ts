@@ -46,7 +46,7 @@ export async function answerTurn(
   const room = await roomFor(bytes, counted, sender, deps);
   if (refused(room)) return room;
   try {
-    return await send(!room.pays);
+    return await send(room.unpaid !== null);
   } finally {
     room.release();
   }

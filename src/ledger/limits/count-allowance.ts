@@ -46,12 +46,12 @@ export class CountTaken extends TakenAmount {
   /** What a part of it really took of the thread; until then, an upper bound is taken for all. */
   took(ms: number): void {
     this.tookMs += ms;
-    this.was(this.tookMs);
+    this.adjustTo(this.tookMs);
   }
 
   /** Once, when the request turned out to be paid for. */
   giveBack(): void {
-    this.was(0);
+    this.adjustTo(0);
   }
 }
 

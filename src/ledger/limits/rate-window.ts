@@ -93,8 +93,8 @@ export class TakenAmount {
     this.slots = windows.map((window) => window.take(amount, clock.elapsedMs()));
   }
 
-  /** So much it was, in all. */
-  was(amount: number): void {
+  /** It turned out to be so much in all. */
+  adjustTo(amount: number): void {
     for (const [n, window] of this.windows.entries())
       window.adjust(this.slots[n]!, amount - this.amount, this.clock.elapsedMs());
     this.amount = amount;
