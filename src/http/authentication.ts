@@ -224,7 +224,8 @@ async function bySession(secret: string, exchange: HttpExchange): Promise<Sessio
   const { request, deps } = exchange;
   const session = hashSecret(secret);
   const held = await deps.accounts.store.session(session);
-  if (held === null || held.expiresAt <= deps.clock.now()) return endedSession(deps);
+  if (held === null || held.expiresAt <= deps.clock.now())
+    return endedSession(deps.config.settings.dashboardUrl);
   const named = request.headers.get("x-gateway-balance");
   const balances = named === null ? held.balances : held.balances.filter((one) => one === named);
   const id = balances[0];
@@ -262,10 +263,10 @@ export function missingKey(request: Request): Refusal {
   );
 }
 
-const endedSession = (deps: HttpDeps): Refusal =>
+const endedSession = (dashboardUrl: string): Refusal =>
   refuse(
     "invalid_api_key",
-    `The session is unknown, signed out or expired. Sign in again in the dashboard (${deps.config.settings.dashboardUrl}). API keys begin with \`or-live-\`.`,
+    `The session is unknown, signed out or expired. Sign in again in the dashboard (${dashboardUrl}). API keys begin with \`or-live-\`.`,
   );
 
 const notOwnPage = (): Refusal =>

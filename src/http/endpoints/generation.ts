@@ -12,7 +12,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { EventLoopTurn } from "../event-loop-turn.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { readSenderBody, SMALL_BYTES } from "../sender-body.ts";
+import { readPromptBody, SMALL_BYTES } from "../prompt-body.ts";
 import { answerResponse } from "../streaming.ts";
 import { webSocketEndpoint } from "../websocket/upgrade.ts";
 
@@ -21,22 +21,22 @@ import { webSocketEndpoint } from "../websocket/upgrade.ts";
  * generation/generate.
  */
 export function generationEndpoints(): Endpoint[] {
-  const turn = new EventLoopTurn();
+  const loopTurn = new EventLoopTurn();
   return [
-    surface("chat.completions", "/v1/chat/completions", bearerOf, turn),
-    surface("responses", "/v1/responses", bearerOf, turn),
-    surface("messages", "/v1/messages", bearerOrApiKeyOf, turn),
+    surfaceEndpoint("chat.completions", "/v1/chat/completions", bearerOf, loopTurn),
+    surfaceEndpoint("responses", "/v1/responses", bearerOf, loopTurn),
+    surfaceEndpoint("messages", "/v1/messages", bearerOrApiKeyOf, loopTurn),
     webSocketEndpoint(),
     { method: "POST", path: "/v1/responses/compact", about: COMPACTION, handle: compact },
     { method: "POST", path: "/v1/messages/count_tokens", about: COUNT_TOKENS, handle: countTokens },
   ];
 }
 
-function surface(
+function surfaceEndpoint(
   name: SurfaceName,
   path: string,
   secretOf: (request: Request) => string | null,
-  turn: EventLoopTurn,
+  loopTurn: EventLoopTurn,
 ): Endpoint {
   return {
     method: "POST",
@@ -48,10 +48,10 @@ function surface(
       const declared = declaredLength(request);
       // What has come of a large body is copied once more where it is read after this turn, and such bodies are no
       // faster together: each fills the processor's caches.
-      if (isSmall(declared)) await turn.end();
+      if (isSmall(declared)) await loopTurn.end();
       const secret = secretOf(request);
       if (secret === null) return turnedAway(name, missingKey(request), deps);
-      const body = await readSenderBody(exchange, secret, declared);
+      const body = await readPromptBody(exchange, secret, declared);
       if (refused(body)) return turnedAway(name, body, deps);
       exchange.gatewaysTurn();
       try {
@@ -83,7 +83,7 @@ async function countTokens(exchange: HttpExchange): Promise<{ input_tokens: numb
   if (identity.kind !== "key") return keysOnly("count tokens");
   const { suspended } = identity.balance;
   if (suspended !== null) return suspension(suspended, exchange.deps.config.settings.contact);
-  const body = await readSenderBody(exchange, identity);
+  const body = await readPromptBody(exchange, identity);
   if (refused(body)) return body;
   const { isUnpaid, signal } = exchange;
   const asker = { key: identity.key, blocks: exchange.blocks(), isUnpaid, signal };
@@ -99,7 +99,7 @@ async function compact(exchange: HttpExchange): Promise<Response | Refusal> {
   const { deps } = exchange;
   const secret = bearerOf(exchange.request);
   if (secret === null) return turnedAway("responses", missingKey(exchange.request), deps);
-  const body = await readSenderBody(exchange, secret);
+  const body = await readPromptBody(exchange, secret);
   if (refused(body)) return turnedAway("responses", body, deps);
   exchange.gatewaysTurn();
   try {
@@ -126,19 +126,19 @@ function compactUnpaid(body: Uint8Array, exchange: HttpExchange): Promise<Uint8A
 const COMPACT_MS = 10_000;
 const RETRY_S = 5;
 
-function turnedAway(name: SurfaceName, refusal: Refusal, deps: HttpDeps): Refusal {
-  deps.generation.turnedAway(name, refusal.code);
+function turnedAway(name: SurfaceName, refusal: Refusal, { generation }: HttpDeps): Refusal {
+  generation.turnedAway(name, refusal.code);
   return refusal;
 }
 
-function compactionResponse(answer: GenerationAnswer, deps: HttpDeps): Response {
+function compactionResponse(answer: GenerationAnswer, { config }: HttpDeps): Response {
   const { status, headers } = answer;
   // An error, because nothing else is streamed when it is asked for whole.
   const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : null;
   if (status !== 200 || body === null) return new Response(body, { status, headers });
   const compaction = readCompaction(body);
   if (compaction !== null) return new Response(JSON.stringify(compaction), { status, headers });
-  const error = errorObject(notShortened(), deps.config.settings.baseUrl);
+  const error = errorObject(notShortened(), config.settings.baseUrl);
   return new Response(JSON.stringify({ error }), { status: notShortened().status, headers });
 }
 

@@ -16,9 +16,9 @@ import {
 import { HOUR_MS } from "../../units/clock.ts";
 import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { type BalanceId, newReceiptId } from "../../units/id.ts";
+import { paysFor } from "../body-room.ts";
 import type { HttpDeps } from "../deps.ts";
-import { paysFor } from "../sender.ts";
-import { SMALL_BYTES } from "../sender-body.ts";
+import { SMALL_BYTES } from "../prompt-body.ts";
 import { ClientSocket, GOING_AWAY, type ServerSocket, TOO_MUCH } from "./client-socket.ts";
 import { type AnswerEnd, EventFrames } from "./event-frames.ts";
 import { answerTurn, type TurnSender } from "./turn.ts";

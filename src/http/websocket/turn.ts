@@ -7,9 +7,9 @@ import { warmUpStream } from "../../surfaces/responses/warm-up.ts";
 import { randomBase58 } from "../../units/base58.ts";
 import { type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
+import { type BodyRoom, takeRoom } from "../body-room.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type BodyRoom, takeRoom } from "../sender.ts";
-import { SMALL_BYTES } from "../sender-body.ts";
+import { SMALL_BYTES } from "../prompt-body.ts";
 
 /** The client that opened a connection: what every turn of it takes from the request that did. */
 export interface TurnSender {

@@ -7,10 +7,10 @@ import { sessionOf } from "../../routing/session-ids.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";
 import { bearerOf, missingKey } from "../authentication.ts";
+import { paysFor } from "../body-room.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { paysFor } from "../sender.ts";
 import { ResponsesConnection } from "./responses-connection.ts";
 
 /**

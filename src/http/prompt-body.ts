@@ -1,9 +1,9 @@
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import { authenticate, type Identity } from "./authentication.ts";
 import { declaredLength, inTime, MIN_BYTES_PER_MS, READ_GRACE_MS, readBody, tooSlow } from "./body.ts";
+import { type BodyRoom, takeRoom } from "./body-room.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { HttpExchange } from "./exchange.ts";
-import { type BodyRoom, takeRoom } from "./sender.ts";
 import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
 /**
@@ -12,7 +12,7 @@ import { type Coding, codingOf, unpacked } from "./unpack.ts";
  * socket. `sender` is a secret that has not been looked up yet, or the sender that it belongs to. The exchange
  * keeps the room until its answer has started.
  */
-export function readSenderBody(
+export function readPromptBody(
   exchange: HttpExchange,
   sender: string | Identity,
   declared = declaredLength(exchange.request),
