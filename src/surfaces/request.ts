@@ -23,7 +23,7 @@ import type { GenerationRequest, HostBody, HostTarget, RequestSize } from "./sur
  * without escapes in their names. In bodies from `outlinedFrom` bytes on, long texts of the conversation are parsed only
  * where somebody reads them.
  */
-export function readBody(
+export function readRequestBody(
   sent: Uint8Array,
   surface: SurfaceName,
   outlinedFrom = OUTLINED_BYTES,

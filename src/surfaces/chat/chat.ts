@@ -10,9 +10,9 @@ import {
   checkMessages,
   passedBody,
   passedChanges,
-  readBody,
   readCeiling,
   readChoices,
+  readRequestBody,
   toRequest,
 } from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget } from "../surface.ts";
@@ -58,7 +58,7 @@ export const chat: Language = {
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
-  const read = readBody(bytes, "chat.completions", outlinedFrom);
+  const read = readRequestBody(bytes, "chat.completions", outlinedFrom);
   if (refused(read)) return read;
   const { json } = read;
   const ceiling = readCeiling(json, ...CEILINGS);

@@ -8,7 +8,14 @@ import { replyReader } from "../passing/reply.ts";
 import type { BodyChanges } from "../request/body-changes.ts";
 import { lowerBudget } from "../request/lowered-budget.ts";
 import { withCacheMarks } from "../request/own-marks.ts";
-import { checkMessages, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import {
+  checkMessages,
+  passedBody,
+  passedChanges,
+  readCeiling,
+  readRequestBody,
+  toRequest,
+} from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget } from "../surface.ts";
 import { readAnthropicUsage, writeMessagesUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
@@ -58,7 +65,7 @@ export const messages: Language = {
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
-  const read = readBody(bytes, "messages", outlinedFrom);
+  const read = readRequestBody(bytes, "messages", outlinedFrom);
   if (refused(read)) return read;
   const problem = checkThread(read.json) ?? checkMessages(read.outline);
   if (problem !== null) return problem;

@@ -3,7 +3,7 @@ import { contains } from "../json/bytes.ts";
 import { asObject, type Json } from "../json/json.ts";
 import { parseReply } from "../passing/reply.ts";
 import { BodyChanges } from "../request/body-changes.ts";
-import { readBody } from "../request.ts";
+import { readRequestBody } from "../request.ts";
 
 /**
  * Codex has a conversation that grows too long shortened by ending `input` with `compaction_trigger`; the
@@ -32,7 +32,7 @@ export const readSummary = ({ encrypted_content: content }: Json): string | null
  * it is: it is refused where all are read.
  */
 export function compactionRequest(sent: Uint8Array): Uint8Array {
-  const read = readBody(sent, "responses");
+  const read = readRequestBody(sent, "responses");
   if (refused(read)) return sent;
   const { input, stream } = read.json;
   if (typeof input !== "string" && !Array.isArray(input)) return sent;

@@ -6,7 +6,14 @@ import type { Language } from "../language.ts";
 import { addText, replyReader } from "../passing/reply.ts";
 import { withOwnBreakpoint } from "../request/own-marks.ts";
 import { withoutAddedOwnTools } from "../request/own-tools.ts";
-import { checkCount, passedBody, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import {
+  checkCount,
+  passedBody,
+  passedChanges,
+  readCeiling,
+  readRequestBody,
+  toRequest,
+} from "../request.ts";
 import type { GenerationRequest, HostBody, HostTarget } from "../surface.ts";
 import { readOpenAiUsage, writeResponsesUsage } from "../usage.ts";
 import { faultIn, isFiltered, ResponsesReader } from "./answer-reader.ts";
@@ -47,7 +54,7 @@ export const responses: Language = {
 };
 
 function readRequest(bytes: Uint8Array, outlinedFrom?: number): GenerationRequest | Refusal {
-  const read = readBody(bytes, "responses", outlinedFrom);
+  const read = readRequestBody(bytes, "responses", outlinedFrom);
   if (refused(read)) return read;
   const { json, outline } = read;
   const problem = checkInput(outline) ?? checkMemory(outline);
