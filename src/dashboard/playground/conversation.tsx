@@ -13,24 +13,58 @@ import { type ChatAnswer, type ChatMessage, contentOf, streamChat } from "./chat
 import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "./model-choices.ts";
 
 /** Messages to models, and what each answer took. Kept for as long as the page is shown. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the heart of a page.
 export function Conversation({ secret, keyId, models }: ConversationProps) {
-  const { me, refresh } = useOwner();
+  const { me } = useOwner();
   const [model, setModel] = useState(() => (firstToAnswer(models, me) ?? models[0]!).id);
+  const chosen = models.find(({ id }) => id === model)!;
+  const talk = useTalk(secret, chosen);
+  const { turns, coming, send } = talk;
+  return (
+    <section class="card chat">
+      {models.length > MANY ? (
+        <SearchChoice
+          label="Model"
+          all="Part of an id"
+          value={model}
+          onValue={(id) => id !== "" && setModel(id)}
+          options={models.map(({ id }) => id)}
+        />
+      ) : (
+        <Choice
+          label="Model"
+          value={model}
+          onValue={setModel}
+          options={models.map(({ id, name }) => [id, name])}
+        />
+      )}
+      <ChatSettings fields={talk.settings.fields} request={talk.nextRequest()} />
+      <Warning chosen={chosen} models={models} />
+      <div class="talk" role="log" aria-label="Conversation" aria-busy={coming !== null}>
+        {turns.length === 0 && coming === null && <p class="soft">Send a message to begin.</p>}
+        {turns.map((turn, index) => (
+          <TurnView key={index} turn={turn} />
+        ))}
+        {coming !== null && <TurnView turn={coming} streaming />}
+      </div>
+      <Problem error={send.error} />
+      <NextStep error={send.error} keyId={keyId} model={model} models={models} onModel={setModel} />
+      <NextMessage of={talk} readsImages={chosen.readsImages} />
+    </section>
+  );
+}
+
+/** The turns so far, what is typed next, and the way to the model. */
+function useTalk(secret: string, { id: model, readsImages }: ModelChoice) {
+  const { refresh } = useOwner();
   const [turns, setTurns] = useState<readonly ChatTurn[]>([]);
   const [draft, setDraft] = useState("");
   const [images, setImages] = useState<readonly string[]>([]);
   const [coming, setComing] = useState<AnsweredTurn | null>(null);
   const settings = useChatSettings();
-  const readsImages = models.find(({ id }) => id === model)?.readsImages === true;
   // They stay for a model that reads them.
   const sent = readsImages ? images : [];
   const abort = useRef<AbortController | null>(null);
-  const end = useRef<HTMLDivElement>(null);
   useEffect(() => () => abort.current?.abort(), []);
-  useEffect(() => {
-    if (turns.length > 0) end.current?.scrollIntoView({ block: "nearest" });
-  }, [turns, coming]);
 
   const send = useAction(async () => {
     const content = draft.trim();
@@ -78,66 +112,47 @@ export function Conversation({ secret, keyId, models }: ConversationProps) {
     }
   };
 
+  const stop = () => abort.current?.abort();
+  return { turns, coming, draft, setDraft, images, setImages, settings, send, stop, nextRequest };
+}
+
+function NextMessage({ of, readsImages }: { of: ReturnType<typeof useTalk>; readsImages: boolean }) {
+  const { turns, coming, draft, setDraft, images, setImages, send, stop } = of;
+  const end = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (turns.length > 0) end.current?.scrollIntoView({ block: "nearest" });
+  }, [turns, coming]);
   return (
-    <section class="card chat">
-      {models.length > MANY ? (
-        <SearchChoice
-          label="Model"
-          all="Part of an id"
-          value={model}
-          onValue={(id) => id !== "" && setModel(id)}
-          options={models.map(({ id }) => id)}
-        />
-      ) : (
-        <Choice
-          label="Model"
-          value={model}
-          onValue={setModel}
-          options={models.map(({ id, name }) => [id, name])}
-        />
-      )}
-      <ChatSettings fields={settings.fields} request={nextRequest()} />
-      <Warning chosen={models.find(({ id }) => id === model)!} models={models} />
-      <div class="talk" role="log" aria-label="Conversation" aria-busy={coming !== null}>
-        {turns.length === 0 && coming === null && <p class="soft">Send a message to begin.</p>}
-        {turns.map((turn, index) => (
-          <TurnView key={index} turn={turn} />
-        ))}
-        {coming !== null && <TurnView turn={coming} streaming />}
+    <Form onSubmit={send.run}>
+      <label class="unseen" for="message">
+        Message
+      </label>
+      <textarea
+        id="message"
+        rows={3}
+        value={draft}
+        placeholder="Message"
+        onInput={(event) => setDraft(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            send.run();
+          }
+        }}
+      />
+      {readsImages && <ChatImages images={images} onImages={setImages} />}
+      <div class="row" ref={end}>
+        {/* Were they one element, the click that stops would go on to send: its button is the other one by then. */}
+        {send.busy ? (
+          <Button key="stop" label="Stop" onClick={stop} />
+        ) : (
+          <button key="send" type="submit" class="primary" disabled={draft.trim() === ""}>
+            Send
+          </button>
+        )}
+        <span class="hint">Enter sends; Shift+Enter starts a new line.</span>
       </div>
-      <Problem error={send.error} />
-      <NextStep error={send.error} keyId={keyId} model={model} models={models} onModel={setModel} />
-      <Form class="say" onSubmit={send.run}>
-        <label class="unseen" for="message">
-          Message
-        </label>
-        <textarea
-          id="message"
-          rows={3}
-          value={draft}
-          placeholder="Message"
-          onInput={(event) => setDraft(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-              event.preventDefault();
-              send.run();
-            }
-          }}
-        />
-        {readsImages && <ChatImages images={images} onImages={setImages} />}
-        <div class="row" ref={end}>
-          {/* Were they one element, the click that stops would go on to send: its button is the other one by then. */}
-          {send.busy ? (
-            <Button key="stop" label="Stop" onClick={() => abort.current?.abort()} />
-          ) : (
-            <button key="send" type="submit" class="primary" disabled={draft.trim() === ""}>
-              Send
-            </button>
-          )}
-          <span class="hint">Enter sends; Shift+Enter starts a new line.</span>
-        </div>
-      </Form>
-    </section>
+    </Form>
   );
 }
 
