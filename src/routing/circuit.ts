@@ -6,7 +6,7 @@ import type { BalanceId } from "../units/id.ts";
  *
  * A request can make a healthy host fail, with a field that the host answers with 404 or a prompt that it never finishes
  * reading. So that no customer can take a host away from others, failures of that kind do not open the circuit if they hit
- * only one balance while others are being served.
+ * only a few balances while others are being served, and do not make its rests longer if others were served before.
  */
 export class Circuit {
   private readonly failures = new FailureRun();
@@ -60,11 +60,12 @@ export class Circuit {
   failed(nowMs: number, { by, doubtful, restMs }: AttemptFailure): Rest | null {
     const { failures } = this;
     this.probeUntilMs = 0;
-    failures.add(by, doubtful);
+    // Failures of requests that were under way when the rest began say nothing of what a probe will find.
+    if (this.state(nowMs) !== "open") failures.add(by, doubtful);
     if (restMs !== null)
       return this.open(nowMs, { ms: Math.min(restMs, LONGEST_REQUESTED_REST_MS), isHostRequested: true });
     return this.state(nowMs) === "half_open" || failures.length >= FAILURES_TO_OPEN
-      ? this.fail(nowMs, failures, by)
+      ? this.fail(nowMs, failures)
       : null;
   }
 
@@ -77,18 +78,23 @@ export class Circuit {
   died(nowMs: number, by: BalanceId): Rest | null {
     const { deaths } = this;
     deaths.add(by, true);
-    return deaths.length >= FAILURES_TO_OPEN ? this.fail(nowMs, deaths, by) : null;
+    return deaths.length >= FAILURES_TO_OPEN ? this.fail(nowMs, deaths) : null;
   }
 
   completed(): void {
     this.deaths.end();
   }
 
-  private fail(nowMs: number, row: FailureRun, by: BalanceId): Rest | null {
+  private fail(nowMs: number, row: FailureRun): Rest | null {
+    const state = this.state(nowMs);
     // Requests that were under way together fail together: that counts as one failure.
-    if (this.state(nowMs) === "open") return null;
-    if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return null;
-    const ms = Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS);
+    if (state === "open") return null;
+    const servedAgoMs = row.isCertain
+      ? Number.POSITIVE_INFINITY
+      : nowMs - this.lastServed.outsideMs(row.balances);
+    if (servedAgoMs < LATELY_MS && (state === "closed" || row.balances.size === 1)) return null;
+    const doublings = servedAgoMs < WHILE_RESTING_MS ? 0 : Math.min(this.openings, 10);
+    const ms = Math.min(FIRST_REST_MS * 2 ** doublings, LONGEST_REST_MS);
     return this.open(nowMs, { ms, isHostRequested: false });
   }
 
@@ -102,6 +108,7 @@ export class Circuit {
     }
     this.isHostRequested ||= rest.isHostRequested;
     this.restsUntilMs = Math.max(this.restsUntilMs, untilMs);
+    this.failures.end();
     this.deaths.end();
     return isNews ? rest : null;
   }
@@ -132,46 +139,56 @@ const LONGEST_REST_MS = 30_000;
 const MIN_NEWS_MS = 500;
 /** A host may name a longer wait, but the gateway tries again after this. */
 const LONGEST_REQUESTED_REST_MS = 120_000;
-/** Longer than the wait for any first token. */
-const LONGEST_PROBE_MS = 60_000;
-/** If another customer was served this recently, the host is healthy and the failures are one customer's own. */
+/** Then another request may probe as well: a sender could keep everybody out with a prompt that is never answered. */
+const LONGEST_PROBE_MS = 5_000;
+/** If other customers were served this recently, the host is healthy and the failures are their senders' own. */
 const LATELY_MS = 10_000;
+/** The same while it rests or is probed, when hardly anybody is served. */
+const WHILE_RESTING_MS = 60_000;
+/** So many balances that fail together are no sender's doing. */
+const MAX_DOUBTED = 8;
 
 /** Failures in a row. */
 class FailureRun {
   length = 0;
-  /** At least one of them cannot have been caused by the requests of a single balance. */
+  /** At least one of them cannot have been caused by its request, or they are those of many balances. */
   isCertain = false;
-  private by: BalanceId | null = null;
+  readonly balances = new Set<BalanceId>();
 
   add(by: BalanceId, doubtful: boolean): void {
     this.length += 1;
-    if (!doubtful || (this.by !== null && this.by !== by)) this.isCertain = true;
-    this.by = by;
+    if (!this.isCertain) this.balances.add(by);
+    if (!doubtful || this.balances.size > MAX_DOUBTED) this.isCertain = true;
   }
 
   end(): void {
+    if (this.length === 0) return;
     this.length = 0;
     this.isCertain = false;
-    this.by = null;
+    this.balances.clear();
   }
 }
 
-/** The balance that was served last, and when any other was: enough to tell it for each balance. */
+/** When balances were served last: as many as failures may have to be compared with, and one more. */
 class LastServed {
-  private by: BalanceId | null = null;
-  private ms = Number.NEGATIVE_INFINITY;
-  private othersMs = Number.NEGATIVE_INFINITY;
+  /** The latest last. */
+  private readonly byBalance = new Map<BalanceId, number>();
+  private latest: BalanceId | null = null;
 
   note(nowMs: number, by: BalanceId): void {
-    if (by !== this.by) {
-      this.othersMs = this.ms;
-      this.by = by;
+    const { byBalance } = this;
+    if (by !== this.latest) {
+      byBalance.delete(by);
+      this.latest = by;
     }
-    this.ms = nowMs;
+    byBalance.set(by, nowMs);
+    if (byBalance.size > MAX_DOUBTED + 1) byBalance.delete(byBalance.keys().next().value!);
   }
 
-  otherThanMs(by: BalanceId): number {
-    return by === this.by ? this.othersMs : this.ms;
+  /** When any balance outside of these was served. */
+  outsideMs(balances: ReadonlySet<BalanceId>): number {
+    let latest = Number.NEGATIVE_INFINITY;
+    for (const [balance, ms] of this.byBalance) if (!balances.has(balance)) latest = ms;
+    return latest;
   }
 }

@@ -280,8 +280,18 @@ describe("failures that a request may have brought about", () => {
       opens: false,
     },
     {
-      name: "of two balances: yes",
+      name: "of two balances while a third was just served: no",
       lessons: [served(THIRD), doubtful(ONE), doubtful(OTHER), doubtful(ONE)],
+      opens: false,
+    },
+    {
+      name: "of all balances that were served: yes",
+      lessons: [served(THIRD), served(ONE), doubtful(ONE), doubtful(OTHER), doubtful(THIRD)],
+      opens: true,
+    },
+    {
+      name: "of nine balances while another was just served: yes",
+      lessons: [served(THIRD), ...Array.from({ length: 9 }, (_, n) => doubtful(`bal_${n}` as BalanceId))],
       opens: true,
     },
     {
@@ -336,6 +346,29 @@ describe("failures that a request may have brought about", () => {
       attempts(doubtful(by));
       expect(health.usable(A)).toBe(usable);
     }
+  });
+
+  test("probes that one balance makes fail do not prolong the rest while another was served within the last minute", () => {
+    attempts(served(OTHER), certain(OTHER), certain(OTHER), certain(OTHER));
+    const rests: number[] = [];
+    for (let probe = 0; probe < 80; probe++) {
+      clock.advance(Math.max(FIRST_REST_MS, health.restMs(A)));
+      attempts(doubtful(ONE));
+      rests.push(health.restMs(A));
+    }
+    expect(new Set(rests.slice(0, 50))).toEqual(new Set([0, 1_000]));
+    expect(Math.max(...rests)).toBe(30_000);
+  });
+
+  test("a probe that takes longer than five seconds keeps nobody else out", () => {
+    attempts(certain(OTHER), certain(OTHER), certain(OTHER));
+    clock.advance(FIRST_REST_MS);
+    expect([enter(A), enter(A)]).toEqual([true, false]);
+    clock.advance(5_000);
+    expect(enter(A)).toBe(true);
+    health.observe(A, served(OTHER));
+    health.observe(A, doubtful(ONE));
+    expect(health.usable(A)).toBe(true);
   });
 
   test("streams that break: of one balance no, of two yes", () => {
