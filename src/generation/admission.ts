@@ -3,7 +3,7 @@ import type { KeyCounters } from "../ledger/key-counters.ts";
 import { Reservation, type ReservationRequest } from "../ledger/reservation.ts";
 import { type BalanceShortfall, type CapShortfall, isOnlyHeld, type Shortfall } from "../ledger/shortfall.ts";
 import { answersWhole, type Candidate } from "../routing/candidate.ts";
-import { unhanded } from "../routing/native-fallbacks.ts";
+import { withoutNativeFallbacks } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -51,7 +51,7 @@ async function admitSlowly(
   if (second instanceof Reservation) return admitted(second, admission, counted, deps);
   if (!isMoney(second)) return refusalOf(second, admission, counted, deps);
   let least: Sized = { request: admission, sized: counted, short: second };
-  for (const modest of [withoutHanded, withoutMoreExpensive]) {
+  for (const modest of [withoutHostsFallbacks, withoutMoreExpensive]) {
     const request = modest(least.request, tokens, deps);
     if (request === null) continue;
     const sized = size(request, tokens, deps);
@@ -70,10 +70,10 @@ interface Sized {
 }
 
 /** The gateway goes on instead of the host, which costs one model at a time; null where no host would go on. */
-function withoutHanded(request: AdmissionRequest): AdmissionRequest | null {
+function withoutHostsFallbacks(request: AdmissionRequest): AdmissionRequest | null {
   const { plan } = request;
-  if (plan.candidates.every(({ handed }) => handed === undefined)) return null;
-  return { ...request, plan: { ...plan, candidates: plan.candidates.map(unhanded) } };
+  if (plan.candidates.every(({ nativeFallbacks }) => nativeFallbacks === undefined)) return null;
+  return { ...request, plan: { ...plan, candidates: plan.candidates.map(withoutNativeFallbacks) } };
 }
 
 function admitted(

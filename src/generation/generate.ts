@@ -241,7 +241,7 @@ class RequestFlow implements ReportedState {
     const sort = sortMeantBy(request.requestedModel, catalog);
     const { model, surface, promptEstimate, json } = request;
     // Hosts refuse `fallbacks` next to the token of an earlier refusal.
-    const mayBeHanded = overrides.mayBeHanded && json.fallback_credit_token == null;
+    const mayFallBackNatively = overrides.mayFallBackNatively && json.fallback_credit_token == null;
     // With a single host of one key there is no choice to remember, and free requests are not to fill the memory.
     const routes = catalog.models.get(model)?.routes;
     const isOneHost = routes?.length === 1 && routes[0]!.host.keys === undefined;
@@ -261,7 +261,7 @@ class RequestFlow implements ReportedState {
         stream: request.stream,
         overrides: sortedBy(
           sort,
-          overrides === NO_OVERRIDES ? overrides : { ...overrides, moreModels, mayBeHanded },
+          overrides === NO_OVERRIDES ? overrides : { ...overrides, moreModels, mayFallBackNatively },
         ),
         allowedModels: key.allowedModels,
         policy: key.policy ?? null,

@@ -1,7 +1,7 @@
 import { NO_TOKENS, type Tokens } from "../catalog/tokens.ts";
 import { type HostCosts, reportedCost } from "../hosts/host-costs.ts";
 import {
-  type HandedAnswer,
+  type NativeFallbackAnswer,
   partsByPosition,
   positionsIn,
   servingIn,
@@ -125,7 +125,7 @@ function reportedCharges(
 /** A host that lists nothing for the model that ended the answer has it in the sums. */
 function partsOf(
   chain: readonly Candidate[],
-  answer: HandedAnswer,
+  answer: NativeFallbackAnswer,
   serving: number,
   { parts: _, ...sums }: Usage,
 ): ReadonlyMap<number, readonly UsagePart[]> {

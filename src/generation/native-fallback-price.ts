@@ -12,7 +12,7 @@ import { reachedRates } from "./billed-tokens.ts";
  * all of them, since each may write up to its ceiling, and is read by those that come after who wrote it. The rates are
  * those of the step that the prompt can reach with the answer so far behind it.
  */
-export function handedPrice(
+export function nativeFallbackPrice(
   candidate: Candidate,
   request: Pick<GenerationRequest, "maxOutputTokens" | "promptRetentions">,
   promptBound: number,

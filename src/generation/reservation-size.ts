@@ -10,7 +10,7 @@ import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { AdmissionRequest } from "./admission-request.ts";
 import { reachedRates } from "./billed-tokens.ts";
 import type { GenerationDeps } from "./deps.ts";
-import { handedPrice } from "./native-fallback-price.ts";
+import { nativeFallbackPrice } from "./native-fallback-price.ts";
 
 /** What a request may cost, and what of that is held at once. */
 export interface SizedRequest {
@@ -60,7 +60,7 @@ export function size(
 }
 
 const heldPrice = (candidate: Candidate, request: GenerationRequest, bound: number): Price =>
-  candidate.handed === undefined ? candidate.price : handedPrice(candidate, request, bound);
+  candidate.nativeFallbacks === undefined ? candidate.price : nativeFallbackPrice(candidate, request, bound);
 
 /**
  * All of the ceiling, unless the answer is seen as it is written, by kind of token, and its host can be stopped.

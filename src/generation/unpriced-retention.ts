@@ -1,7 +1,7 @@
 import { type CacheRetention, RETENTIONS, ratesAt, writeRate } from "../catalog/price.ts";
 import { encodeFor, type OutputCeilings, type PairingOf } from "../hosts/host-request.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { unhanded } from "../routing/native-fallbacks.ts";
+import { withoutNativeFallbacks } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { invalid, type Refusal, refused } from "../units/errors/refusal.ts";
@@ -29,7 +29,7 @@ export function pricedRetentions(
   });
   if (unpriced === null) return plan;
   if (candidates.length > 0)
-    return { ...plan, candidates: candidates.map((one) => handedWithin(one, candidates)) };
+    return { ...plan, candidates: candidates.map((one) => fallbacksWithin(one, candidates)) };
   const sold = RETENTIONS.filter((one) =>
     plan.candidates.some(({ price }) => writeRate(ratesAt(price, 0), one) !== null),
   );
@@ -40,9 +40,9 @@ export function pricedRetentions(
 }
 
 /** A host may go on with a model by itself only where the gateway may. */
-const handedWithin = (candidate: Candidate, kept: readonly Candidate[]): Candidate =>
-  candidate.handed?.every(({ route }) => kept.some((other) => other.route === route)) === false
-    ? unhanded(candidate)
+const fallbacksWithin = (candidate: Candidate, kept: readonly Candidate[]): Candidate =>
+  candidate.nativeFallbacks?.every(({ route }) => kept.some((other) => other.route === route)) === false
+    ? withoutNativeFallbacks(candidate)
     : candidate;
 
 /** Without a pairing a thread has read the body, and only its short members are here: it counts as passed on. */

@@ -3,7 +3,7 @@ import type { HostFaultKind, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { NO_BYTES } from "../surfaces/json/bytes.ts";
 import type { HostError, ReadReply, StreamJudge, Usage } from "../surfaces/surface.ts";
-import { type HandedAnswer, ranIn } from "./native-fallback-answer.ts";
+import { type NativeFallbackAnswer, ranIn } from "./native-fallback-answer.ts";
 import type { Slot } from "./slots/host-slots.ts";
 import type { HostBytes, HostExchange } from "./transport.ts";
 
@@ -116,7 +116,7 @@ export function answerOf(outcome: HostAttemptOutcome): GivenAnswer | null {
   return outcome.kind === "opened" || outcome.kind === "answered" ? outcome : null;
 }
 
-export const readOf = (answer: GivenAnswer): HandedAnswer =>
+export const readOf = (answer: GivenAnswer): NativeFallbackAnswer =>
   answer.kind === "opened" ? answer.judge : answer.reply;
 
 /** The models that declined: all that the host ran. */

@@ -3,7 +3,7 @@ import type { Candidate } from "../routing/candidate.ts";
 import type { Observation } from "../routing/health.ts";
 import type { BalanceId } from "../units/id.ts";
 import { answerOf, type HostAttemptOutcome, readOf } from "./attempt-outcome.ts";
-import { handedTries } from "./native-fallback-answer.ts";
+import { nativeFallbackTries } from "./native-fallback-answer.ts";
 
 /** What a receipt shows of an attempt: a row, or one for each model that the host ran. */
 export function recordsOf(
@@ -26,7 +26,7 @@ export function recordsOf(
   };
   return answer === null || answer.chain === null
     ? [record]
-    : handedTries(record, answer.chain, readOf(answer));
+    : nativeFallbackTries(record, answer.chain, readOf(answer));
 }
 
 /** What routing learns from an attempt about its host. */

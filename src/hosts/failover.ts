@@ -2,7 +2,7 @@ import type { Model } from "../catalog/catalog.ts";
 import { type AttemptRecord, LOST_HEDGE } from "../ledger/receipt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Health, Observation } from "../routing/health.ts";
-import { routeOf, unhanded } from "../routing/native-fallbacks.ts";
+import { routeOf, withoutNativeFallbacks } from "../routing/native-fallbacks.ts";
 import type { Plan } from "../routing/plan.ts";
 import { changedRequest } from "../surfaces/messages/changed-request.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -371,7 +371,7 @@ class Failover {
         if (this.workingHost?.route.host.billsCancelled !== "prompt") this.workingHost = ended.candidate;
         return this.running.length === 0 ? this.abandoned() : null;
       case "rejected":
-        if (refusesFallbacks(outcome)) this.addUnhanded(outcome.candidate);
+        if (refusesFallbacks(outcome)) this.addWithoutFallbacks(outcome.candidate);
         else if (!this.movesOn(outcome)) return outcome;
         return null;
       case "refused":
@@ -383,9 +383,9 @@ class Failover {
   }
 
   /** The host has its turn again, without `fallbacks`, which are then the gateway's to try. */
-  private addUnhanded(candidate: Candidate): void {
-    this.deps.health.refusesFallbacks(candidate.route, candidate.handed!.map(routeOf));
-    this.addKey(unhanded(candidate));
+  private addWithoutFallbacks(candidate: Candidate): void {
+    this.deps.health.refusesFallbacks(candidate.route, candidate.nativeFallbacks!.map(routeOf));
+    this.addKey(withoutNativeFallbacks(candidate));
   }
 
   /** Another model may answer, but no other host of one that declined. */

@@ -26,7 +26,7 @@ import {
 import { type Destinations, ownHeaders } from "./destination.ts";
 import type { HostRequest } from "./host-request.ts";
 import { judgeStatus } from "./host-status.ts";
-import { type HandedAnswer, servingIn } from "./native-fallback-answer.ts";
+import { type NativeFallbackAnswer, servingIn } from "./native-fallback-answer.ts";
 import { redact } from "./redact.ts";
 import type { KeyLease } from "./slots/host-key-slots.ts";
 import type { Slot } from "./slots/host-slots.ts";
@@ -60,8 +60,8 @@ export class HostAttempt {
     private readonly limit: TimeLimit,
     private readonly slot: Slot,
   ) {
-    const isHanded = candidate.handed !== undefined && hostRequest.spoken === "messages";
-    this.chain = isHanded ? chainOf(candidate) : null;
+    const hasFallbacks = candidate.nativeFallbacks !== undefined && hostRequest.spoken === "messages";
+    this.chain = hasFallbacks ? chainOf(candidate) : null;
   }
 
   /**
@@ -145,7 +145,7 @@ export class HostAttempt {
   }
 
   /** Who serves, as far as the answer has shown. */
-  private serving(answer: HandedAnswer): Candidate {
+  private serving(answer: NativeFallbackAnswer): Candidate {
     const { chain, candidate } = this;
     return chain === null ? candidate : servingIn(chain, answer);
   }

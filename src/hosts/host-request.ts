@@ -9,13 +9,13 @@ import { type Refusal, refused } from "../units/errors/refusal.ts";
  */
 export function encodeFor(
   request: GenerationRequest,
-  { model, route, price, hostSurface, handed }: Candidate,
+  { model, route, price, hostSurface, nativeFallbacks }: Candidate,
   ceilings: OutputCeilings,
   pairing: PairingOf,
 ): HostRequest | Refusal {
   const quirks = route.quirks ?? route.host.quirks;
   // Whichever of the models may take long.
-  const isLong = handed?.some((next) => isLongAnswer(ceilingAt(next, request))) === true;
+  const isLong = nativeFallbacks?.some((next) => isLongAnswer(ceilingAt(next, request))) === true;
   const stream =
     quirks.noStream !== true && (request.stream || isLong || takesLong(request, model, ceilings));
   const target = {
@@ -27,7 +27,9 @@ export function encodeFor(
     marksCache: marksCache(request, route),
     maxOutputTokens: ceilingFor(request, model, stream, ceilings),
     defaultMaxOutputTokens: Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens),
-    ...(handed === undefined ? {} : { fallbacks: handed.map((next) => fallbackEntry(next, request)) }),
+    ...(nativeFallbacks === undefined
+      ? {}
+      : { fallbacks: nativeFallbacks.map((next) => fallbackEntry(next, request)) }),
   };
   const { speaks } = route.host;
   // Chat comes last where the host is known not to take the request there.

@@ -30,10 +30,10 @@ export function judgeStatus(
 }
 
 /** Which models may follow is the host's own list: others are refused, whatever the request is. */
-export function refusesFallbacks({ candidate: { handed }, status, error }: Rejected): boolean {
-  if (handed === undefined || status !== 400) return false;
+export function refusesFallbacks({ candidate: { nativeFallbacks }, status, error }: Rejected): boolean {
+  if (nativeFallbacks === undefined || status !== 400) return false;
   const text = `${error.param ?? ""} ${error.message}`;
-  return /fallback/i.test(text) || handed.some(({ route }) => text.includes(route.model));
+  return /fallback/i.test(text) || nativeFallbacks.some(({ route }) => text.includes(route.model));
 }
 
 /**

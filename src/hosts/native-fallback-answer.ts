@@ -4,13 +4,13 @@ import { memberNamed } from "../routing/native-fallbacks.ts";
 import type { Usage, UsagePart, Writers } from "../surfaces/surface.ts";
 
 /** What an answer says about the models that its host ran for it: see routing/native-fallbacks. */
-export interface HandedAnswer {
+export interface NativeFallbackAnswer {
   readonly writers?: Writers | undefined;
   readonly usage: Usage | null;
 }
 
 /** The models that the host ran, in order, by their positions in the chain; the last one ended the answer. */
-export function ranIn(chain: readonly Candidate[], answer: HandedAnswer): readonly number[] {
+export function ranIn(chain: readonly Candidate[], answer: NativeFallbackAnswer): readonly number[] {
   const positionOf = positionsIn(chain, answer);
   const { first = null, hops = [] } = answer.writers ?? {};
   const parts = answer.usage?.parts ?? [];
@@ -24,13 +24,13 @@ export function ranIn(chain: readonly Candidate[], answer: HandedAnswer): readon
 }
 
 /** Who ended it, or writes it now. */
-export const servingIn = (chain: readonly Candidate[], answer: HandedAnswer): Candidate =>
+export const servingIn = (chain: readonly Candidate[], answer: NativeFallbackAnswer): Candidate =>
   chain[ranIn(chain, answer).at(-1)!]!;
 
 /** Which position in the chain a name in the answer means: unknown ones in the order in which they come. */
 export function positionsIn(
   chain: readonly Candidate[],
-  { writers, usage }: HandedAnswer,
+  { writers, usage }: NativeFallbackAnswer,
 ): (name: string | null) => number {
   const positions = new Map<string, number>();
   const position = (name: string | null, after: number): number => {
@@ -49,17 +49,17 @@ export function positionsIn(
 /** What the models used, each of them all that it did. */
 export function partsByPosition(
   chain: readonly Candidate[],
-  answer: HandedAnswer,
+  answer: NativeFallbackAnswer,
 ): ReadonlyMap<number, readonly UsagePart[]> {
   const positionOf = positionsIn(chain, answer);
   return Map.groupBy(answer.usage?.parts ?? [], ({ model }) => positionOf(model));
 }
 
 /** The attempts that one request to the host came to: who declined there, and who served. */
-export function handedTries(
+export function nativeFallbackTries(
   tried: AttemptRecord,
   chain: readonly Candidate[],
-  answer: HandedAnswer,
+  answer: NativeFallbackAnswer,
 ): readonly AttemptRecord[] {
   const ran = ranIn(chain, answer);
   const parts = partsByPosition(chain, answer);
@@ -77,13 +77,13 @@ export function handedTries(
 export function endedTries(
   tries: readonly AttemptRecord[],
   chain: readonly Candidate[],
-  answer: HandedAnswer,
+  answer: NativeFallbackAnswer,
 ): readonly AttemptRecord[] {
   const { id } = chain[0]!.route.host;
   const at = tries.findLastIndex(({ host, outcome }) => host === id && outcome === "opened");
   if (at === -1) return tries;
   const known = new Set(tries.filter(isRefusal).map(({ model }) => model));
-  const ended = handedTries(tries[at]!, chain, answer);
+  const ended = nativeFallbackTries(tries[at]!, chain, answer);
   const all = ended.filter((one) => !(isRefusal(one) && known.has(one.model)));
   return tries.toSpliced(at, 1, ...all);
 }

@@ -22,7 +22,7 @@ export interface Candidate {
   /** The operator's fallback: tried only once a model has declined. */
   readonly isFallback?: true;
   /** The host goes on with these by itself, in order, where the model declines; all are its own. Absent: it does not. */
-  readonly handed?: readonly Candidate[];
+  readonly nativeFallbacks?: readonly Candidate[];
   /** Tried to learn how fast it is, and no home for a conversation. */
   readonly isExplored?: true;
 }

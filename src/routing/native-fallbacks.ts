@@ -6,43 +6,44 @@ import type { Candidate, Planning } from "./candidate.ts";
  * Hosts that fall back by themselves (`fallbacks: native`) get the client's `fallbacks` if they serve all of its models. Such a
  * host can go on with the next model in the middle of an answer, and bills each model that it ran (decision 28).
  */
-export function withHanded(
+export function withNativeFallbacks(
   candidates: readonly Candidate[],
   all: readonly Candidate[],
   ids: readonly string[],
   { model: requested, overrides, routeState }: Planning,
 ): readonly Candidate[] {
-  if (!overrides.mayBeHanded || ids.length === 0 || ids.length > MAX_HANDED) return candidates;
+  if (!overrides.mayFallBackNatively || ids.length === 0 || ids.length > MAX_NATIVE_FALLBACKS)
+    return candidates;
   return candidates.map((candidate) => {
     const { route, model, hostSurface, isFallback } = candidate;
     const mayGoOn = route.host.fallbacks === "native" && hostSurface === "messages";
     if (!mayGoOn || model.id !== requested || isFallback === true) return candidate;
-    const handed = ids.flatMap((id) => {
+    const nativeFallbacks = ids.flatMap((id) => {
       const next = all.find((other) => other.model.id === id && other.route.host.id === route.host.id);
       return next === undefined ? [] : [next];
     });
-    const takesAll = handed.length === ids.length;
-    return takesAll && routeState.takesFallbacks(route, handed.map(routeOf))
-      ? { ...candidate, handed }
+    const takesAll = nativeFallbacks.length === ids.length;
+    return takesAll && routeState.takesFallbacks(route, nativeFallbacks.map(routeOf))
+      ? { ...candidate, nativeFallbacks }
       : candidate;
   });
 }
 
 /** Anthropic's own limit ("Refusals and fallback"). */
-const MAX_HANDED = 3;
+const MAX_NATIVE_FALLBACKS = 3;
 
 export const routeOf = ({ route }: Candidate): Route => route;
 
 /** The candidate without its host's own fallbacks: the gateway then falls back itself. */
-export function unhanded(candidate: Candidate): Candidate {
-  const { handed, ...own } = candidate;
-  return handed === undefined ? candidate : own;
+export function withoutNativeFallbacks(candidate: Candidate): Candidate {
+  const { nativeFallbacks, ...own } = candidate;
+  return nativeFallbacks === undefined ? candidate : own;
 }
 
 /** The models that may write a part of the answer, in order. */
 export const chainOf = (candidate: Candidate): readonly Candidate[] => [
   candidate,
-  ...(candidate.handed ?? []),
+  ...(candidate.nativeFallbacks ?? []),
 ];
 
 /**

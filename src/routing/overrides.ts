@@ -19,7 +19,7 @@ export interface Overrides {
   /** What `fallbacks` change in the request for each of them; empty where they change nothing. */
   readonly changes: readonly RequestChanges[];
   /** They are named in Anthropic's way, which some of its hosts act on by themselves. */
-  readonly mayBeHanded: boolean;
+  readonly mayFallBackNatively: boolean;
   readonly provider: ProviderPreferences;
 }
 
@@ -29,7 +29,7 @@ export type RequestChanges = Readonly<Record<string, unknown>>;
 export const NO_OVERRIDES: Overrides = {
   moreModels: [],
   changes: [],
-  mayBeHanded: false,
+  mayFallBackNatively: false,
   provider: NO_PREFERENCES,
 };
 
@@ -65,7 +65,7 @@ export const sortedBy = (sort: HostSort | null, overrides: Overrides): Overrides
 const MAX_MODELS = 8;
 const MAX_FALLBACKS = 3;
 
-type NamedModels = Pick<Overrides, "moreModels" | "changes" | "mayBeHanded">;
+type NamedModels = Pick<Overrides, "moreModels" | "changes" | "mayFallBackNatively">;
 
 function readModels(raw: Raw, surface: string): NamedModels | Refusal {
   if (!isGiven(raw.fallbacks))
@@ -73,11 +73,11 @@ function readModels(raw: Raw, surface: string): NamedModels | Refusal {
   if (surface !== "messages") return invalid("fallbacks", "is read only on /v1/messages; use `models` here");
   if (isGiven(raw.models)) return invalid("fallbacks", "cannot be combined with `models`");
   // Anthropic's word for what the server has set up: the fallbacks in the model's own row.
-  if (raw.fallbacks === "default") return { ...NO_MODELS, mayBeHanded: true };
+  if (raw.fallbacks === "default") return { ...NO_MODELS, mayFallBackNatively: true };
   return readFallbacks(raw.fallbacks);
 }
 
-const NO_MODELS: NamedModels = { moreModels: [], changes: [], mayBeHanded: false };
+const NO_MODELS: NamedModels = { moreModels: [], changes: [], mayFallBackNatively: false };
 
 /** Anthropic's form: one object a model, with what differs in the request for it (`BetaFallbackParam`). */
 function readFallbacks(list: unknown): NamedModels | Refusal {
@@ -99,7 +99,7 @@ function readFallbacks(list: unknown): NamedModels | Refusal {
     changes.push(isGiven(ceiling) ? members : others);
   }
   const isChanged = changes.some((members) => Object.keys(members).length > 0);
-  return { ...named, changes: isChanged ? changes : [], mayBeHanded: list.length > 0 };
+  return { ...named, changes: isChanged ? changes : [], mayFallBackNatively: list.length > 0 };
 }
 
 function problemIn(members: RequestChanges, path: string): Refusal | null {

@@ -17,7 +17,7 @@ import {
   unknownModel,
   unresolvable,
 } from "./naming.ts";
-import { withHanded } from "./native-fallbacks.ts";
+import { withNativeFallbacks } from "./native-fallbacks.ts";
 import type { RequestChanges } from "./overrides.ts";
 import { notPermitted } from "./route-filter.ts";
 
@@ -101,7 +101,7 @@ function planPaid(planning: Planning, more: readonly string[]): Plan | Refusal {
   const next = more.length > 0 ? more : idsOf(fallbacks);
   return {
     tier: "paid",
-    candidates: withHanded(all, joined(found.candidates, fallbacks), next, planning),
+    candidates: withNativeFallbacks(all, joined(found.candidates, fallbacks), next, planning),
     home: healthy === preferred && !isByMeasure(healthy, planning) ? healthy[0]!.route : null,
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto || fallbacks.length > 0 ? "unfit" : "never",

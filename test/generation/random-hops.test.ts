@@ -111,7 +111,7 @@ test("what is charged is the sum over the iterations, each at its own model's pr
       },
     );
     const prices = Array.from({ length: 2 + below(3) }, () => randomPrice(below));
-    const [first, ...handed] = prices.map((row, at): Candidate => {
+    const [first, ...nativeFallbacks] = prices.map((row, at): Candidate => {
       const price = priceOf(row);
       const route = { host, model: `claude-${at}`, price, free: false };
       const more = { contextLength: CONTEXT, maxOutputTokens: 10_000 };
@@ -120,7 +120,7 @@ test("what is charged is the sum over the iterations, each at its own model's pr
     const all = randomIterations(below, prices.length);
     const iterations = all.map(([, iteration]) => iteration);
     const usage = readAnthropicUsage({ ...iterations.at(-1)!, iterations }, null);
-    const chain = chainOf({ ...first!, handed });
+    const chain = chainOf({ ...first!, nativeFallbacks });
     const answered = { candidate: chain[0]!, chain, writers: { first: null, hops: [] } };
     const billed = billedAnswer({ usage, text, isLeft: false, isFree: false }, answered, request, NOBODY);
     expect(billed).not.toBeInstanceOf(Promise);
