@@ -3,6 +3,10 @@ import type { ErrorCode, YAMLError } from "yaml";
 /** What is wrong with a text that is no YAML, as a sentence; the words of the parser where we have none. */
 export function yamlMistake({ code, message }: Pick<YAMLError, "code" | "message">): string {
   if (message.startsWith("Missing closing")) return "the quote that opens here is never closed";
+  if (message.startsWith("Sequence item without")) return SENTENCES.BAD_INDENT!;
+  const bracket = /^Flow .* end with a ([\]}])/.exec(message)?.[1];
+  if (bracket !== undefined)
+    return `a list or map in brackets opens before this and is not closed with ${bracket}, or this line is not indented deeper than its name`;
   const sentence = SENTENCES[code];
   return sentence ?? `this is not well-formed YAML: ${message}`;
 }

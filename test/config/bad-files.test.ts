@@ -385,6 +385,21 @@ const CASES: [what: string, text: string, message: string][] = [
     "gateway.yaml:3:1: this line is not indented like the other lines of its list or map",
   ],
   [
+    "a name that is indented too little for its list's row",
+    "hosts:\n  - id: a\n   base_url: b\n",
+    "gateway.yaml:3:1: this line is not indented like the other lines of its list or map",
+  ],
+  [
+    "a list in brackets that is never closed",
+    "trusted_proxies: [10.0.0.1\ndrain_ms: 1\n",
+    "gateway.yaml:2:1: a list or map in brackets opens before this and is not closed with ], or this line is not indented deeper than its name",
+  ],
+  [
+    "a map in braces that is never closed",
+    "smtp: { host: a\n",
+    "gateway.yaml:2:1: a list or map in brackets opens before this and is not closed with }, or this line is not indented deeper than its name",
+  ],
+  [
     "a colon in a value",
     "contact: write: me\n",
     "gateway.yaml:1:10: a value that has a colon and a space in it has to be in quotes",
