@@ -90,9 +90,13 @@ async function readCounting(
 }
 
 const tooLarge = (limit: number): Refusal =>
-  refuse("payload_too_large", `The body is larger than ${limit} bytes and was not read to its end.`, {
-    bodyUnread: true,
-  });
+  refuse(
+    "payload_too_large",
+    `The body is larger than ${limit} bytes and was not read to its end. Send a shorter one.`,
+    {
+      bodyUnread: true,
+    },
+  );
 
 const severalLengths = (): Refusal =>
   refuse("invalid_request", "The request has more than one Content-Length header.", {
@@ -118,6 +122,6 @@ export async function inTime(
 export const tooSlow = (): Refusal =>
   refuse(
     "invalid_request",
-    `The body arrived at less than ${MIN_BYTES_PER_MS} kB per second and was not read to its end.`,
+    `The body arrived at less than ${MIN_BYTES_PER_MS} kB per second and was not read to its end. Send it again, shorter or over a faster connection.`,
     { bodyUnread: true },
   );

@@ -163,5 +163,5 @@ const unread = ({ code, message, details }: Refusal): Refusal =>
 const unpacksTooLarge = (limit: number): Refusal =>
   refuse(
     "payload_too_large",
-    `The body is larger than ${limit} bytes once it is unpacked, which was not done to its end.`,
+    `The body is larger than ${limit} bytes once it is unpacked, which was not done to its end. Send a shorter one.`,
   );

@@ -10,8 +10,9 @@ export interface PaymentAmounts {
 
 /** Why this amount cannot be paid; null where it can. */
 export function whyNot(amount: NanoUsd, { min, max }: PaymentAmounts): string | null {
-  if (amount % NANO_PER_CENT !== 0) return "must be a whole number of cents";
-  if (amount < min || amount > max) return `must be from ${formatUsd(min)} to ${formatUsd(max)}`;
+  const given = `it is ${formatUsd(amount)}`;
+  if (amount % NANO_PER_CENT !== 0) return `must be a whole number of cents; ${given}`;
+  if (amount < min || amount > max) return `must be from ${formatUsd(min)} to ${formatUsd(max)}; ${given}`;
   return null;
 }
 

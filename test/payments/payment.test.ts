@@ -20,9 +20,9 @@ test("an amount is a whole number of cents, within the operator's limits", () =>
   expect(why).toEqual([
     null,
     null,
-    "must be from $1.00 to $50.00",
-    "must be from $1.00 to $50.00",
-    "must be a whole number of cents",
+    "must be from $1.00 to $50.00; it is $0.99",
+    "must be from $1.00 to $50.00; it is $50.01",
+    "must be a whole number of cents; it is $1.005",
   ]);
 });
 

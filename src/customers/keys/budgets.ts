@@ -83,7 +83,7 @@ export function dropBudget(
 }
 
 export const unknownBudget = (name: string): Refusal =>
-  invalidField("name", `This balance has no budget named \`${name}\`.`);
+  invalidField("name", `This balance has no budget named \`${name}\`. Create it with POST /v1/budgets.`);
 
 function put(
   deps: KeyDeps,

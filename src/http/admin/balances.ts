@@ -116,5 +116,8 @@ export async function balanceNamed(
   { keyDeps }: Pick<HttpDeps, "keyDeps">,
 ): Promise<Balance | Refusal> {
   const withBudgets = await keyDeps.store.balanceWithBudgets(id as BalanceId);
-  return withBudgets?.balance ?? invalidField("id", `There is no balance \`${repeated(id)}\`.`);
+  return (
+    withBudgets?.balance ??
+    invalidField("id", `There is no balance \`${repeated(id)}\`. GET /admin/balances lists them.`)
+  );
 }

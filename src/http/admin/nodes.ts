@@ -27,7 +27,7 @@ export const adminNodeEndpoints = () => [
           `Node \`${repeated(id)}\` still has a lease: stop it, or wait for the lease to end.`,
         );
       case "unknown":
-        return invalidField("id", `There is no node \`${repeated(id)}\`.`);
+        return invalidField("id", `There is no node \`${repeated(id)}\`. GET /admin/nodes lists them.`);
     }
   }),
 ];

@@ -146,7 +146,10 @@ async function existing(
   { keyDeps }: Pick<HttpDeps, "keyDeps">,
 ): Promise<BalanceId | Refusal> {
   const withBudgets = await keyDeps.store.balanceWithBudgets(balance);
-  return withBudgets?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
+  return (
+    withBudgets?.balance.id ??
+    invalidField("balance_id", `There is no balance \`${balance}\`. GET /admin/balances lists them.`)
+  );
 }
 
 async function setSuspension(
@@ -172,7 +175,8 @@ async function setSuspension(
 /** By the operator whose token it is, where nobody else is named. */
 const named = (fields: UnsuspendFields, { operator }: HttpExchange) => ({ by: operator!.name, ...fields });
 
-const noSubject = (): Refusal => invalidField("id", "There is no account or balance with this id.");
+const noSubject = (): Refusal =>
+  invalidField("id", "There is no account or balance with this id. GET /admin/balances lists both.");
 
 /** Sums may exceed what a JSON number holds exactly, so nano-dollars are written as text. */
 const booksView = (books: LedgerAudit) => ({

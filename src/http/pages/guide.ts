@@ -26,7 +26,7 @@ Every request but the first has the header \`Authorization: Bearer <API_KEY>\`. 
 4. What it cost is \`usage.cost\` in the answer. The header \`x-gateway-receipt\` names its receipt: \`GET ${settings.baseUrl}/v1/receipts/<id>\`.${signed(settings)}
 5. \`GET ${settings.baseUrl}/v1/me\`: the balance, the key's limits and what is used of them.
 
-## When a request is refused with 402
+## When credit is short
 
 ${credit(settings)}
 
@@ -61,9 +61,9 @@ const signed = ({ baseUrl, features }: Guided): string =>
 function credit({ baseUrl, dashboardUrl, contact, features }: Guided): string {
   const byOperator = `${capital(operatorAt(contact))} adds credit to the balance whose id the message names.`;
   if (!features.has("payments")) return `${byOperator} Free models answer meanwhile.`;
-  return `1. Once: \`POST ${baseUrl}/v1/me/saved\` with the recovery secret as the bearer token and \`{"key": "<API_KEY>"}\` shows that both secrets are saved.
+  return `1. Once: \`POST ${baseUrl}/v1/me/saved\` with the recovery secret as the bearer token and \`{"key": "<API_KEY>"}\` shows that both secrets are saved. Until then the refusal is a 400 without an offer.
 2. \`GET ${baseUrl}/v1/payments/options\`: the ways to pay, and their limits.
-3. By x402, where that is one: the 402 has the offers in its header \`payment-required\` (base64 of JSON, x402 version 2). Sign one, and send the same request again with \`payment-signature\`: it is paid for and answered. x402's clients do both by themselves, up to the amount that they are allowed.
+3. By x402, where that is one: the refusal is a 402 with offers in its header \`payment-required\` (base64 of JSON, x402 version 2). Sign one, and send the same request again with \`payment-signature\`: it is paid for and answered. x402's clients do both by themselves, up to the amount that they are allowed.
 4. Or ahead: \`POST ${baseUrl}/v1/credits\` with \`{"amount_usd": 5}\`, answered in the same way. 202 means that it is being confirmed: follow \`Location\`, or repeat the call: it pays nothing again. With an \`Idempotency-Key\` of its own for each order, a repeated call is never another order.
 
 People pay at ${dashboardUrl} .`;
