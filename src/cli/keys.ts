@@ -144,7 +144,7 @@ function addList(keys: Command, context: CommandContext): void {
     .action(
       asEither(context, async (client, balance, { search, state, sort, ...options }) => {
         const period = options.period ?? (sort === undefined ? undefined : "month");
-        return pagesAt<KeyAnswer>(client, context, options, {
+        return pagesAt<KeyAnswer>(client.onBalance(balance), context, options, {
           path: await ofBalance(balance, "keys", client),
           filters: { search, state, period, sort },
           noun: "keys",

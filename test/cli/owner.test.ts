@@ -122,3 +122,19 @@ test("keys are listed by name and state", async () => {
     ["billing"],
   ]);
 });
+
+test("a session lists the keys of the balance that it names, and of all without one", async () => {
+  const { session, balance_id, id } = await claimed("mia@example.com");
+  const own = (await gateway.send("POST", "/v1/keys", { bearer: session, json: {} })).json;
+  expect(own.balance_id).not.toBe(balance_id);
+  const list = async (...args: string[]) => {
+    const { out } = await command(["keys", "list", ...args, "--json"], {
+      GATEWAY_URL: gateway.url,
+      GATEWAY_OWNER: session,
+    });
+    return JSON.parse(out).data.map((key: { id: string }) => key.id);
+  };
+  expect(await list(balance_id)).toEqual([id]);
+  expect(await list(own.balance_id)).toEqual([own.id]);
+  expect((await list()).toSorted()).toEqual([id, own.id].toSorted());
+});
