@@ -44,6 +44,21 @@ test("the status page tells the last day's success and first-token time of each 
   expect(text).toContain("99.9% of requests succeeded over the last day");
 });
 
+test.each([
+  [16, 50, "68%"],
+  [7, 100, "93%"],
+  [1, 2_000, "99.9%"],
+])(
+  "with %p of %p failed, the share is rounded down and not by a float's error: %s",
+  async (failed, of, share) => {
+    const rows = Array.from({ length: of }, (_, at) =>
+      row(Date.now(), at < failed ? "failed" : "settled", 1),
+    );
+    gateway.usage = async (query) => sumUsage(rows, query, 10_000);
+    expect(await words()).toContain(`Success ${share} First token`);
+  },
+);
+
 test("a model whose hosts have all failed, and served nobody since, is not called available", async () => {
   gateway.health.unprovenHosts.add("h");
   gateway.health.reports = [];

@@ -247,7 +247,7 @@ const success = (sum: ModelSum | undefined): string =>
   sum === undefined ? "no requests" : `${percent(sum.failed, sum.requests)} of requests succeeded`;
 
 /** Rounded down: 99.96% is not a hundred. */
-const percent = (failed: number, of: number): string => `${Math.floor((1 - failed / of) * 1_000) / 10}%`;
+const percent = (failed: number, of: number): string => `${Math.floor(((of - failed) * 1_000) / of) / 10}%`;
 
 function firstToken(sum: ModelSum | undefined): string {
   const { firstTokenMsP50: half = null, firstTokenMsP95: most = null } = sum ?? {};
