@@ -90,7 +90,7 @@ const beneath = (endpoint: string | undefined, signal: string): string | null =>
 function ratioOf(sampler: string, written: string | undefined): number {
   if (sampler.endsWith("always_off")) return 0;
   if (!sampler.endsWith("traceidratio")) return 1;
-  const ratio = Number(written ?? 1);
+  const ratio = Number(written || 1);
   return ratio >= 0 && ratio <= 1 ? ratio : 1;
 }
 

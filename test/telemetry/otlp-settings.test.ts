@@ -55,6 +55,8 @@ describe("which requests are recorded", () => {
     ["traceidratio", ratio, [true, false, true, true]],
     ["parentbased_traceidratio", ratio, [true, false, false, true]],
     ["traceidratio", { OTEL_TRACES_SAMPLER_ARG: "many" }, [true, true, true, true]],
+    ["traceidratio", { OTEL_TRACES_SAMPLER_ARG: "" }, [true, true, true, true]],
+    ["traceidratio", { OTEL_TRACES_SAMPLER_ARG: "0" }, [false, false, false, false]],
   ])("%s %p", (sampler, more, expected) => {
     const chosen = settings(sampler === "unset" ? more : { ...more, OTEL_TRACES_SAMPLER: sampler });
     expect([
