@@ -5,8 +5,8 @@ import type { Clock } from "./clock.ts";
  * (a balance, a network) take turns with the others, so that a balance with a thousand requests in the queue does
  * not keep the others waiting; keys that share a turn take turns within it. A lower rank goes first: nobody of
  * rank 1 gets a slot while one of rank 0 waits. When the queue is full, the newest requests of those with the most
- * weight, of the highest rank, make room for one of a lower rank or of those with less. A request weighs 1, or more
- * if it costs memory while it waits.
+ * weight, of the highest rank, make room for one of a lower rank or of those with less; within a turn, so do those
+ * of the key with the most requests. A request weighs 1, or more if it costs memory while it waits.
  */
 export class FairQueue<Slot> {
   waiting = 0;
@@ -27,15 +27,13 @@ export class FairQueue<Slot> {
   }
 
   /** A slot within `ms`; null when the queue is full, time is up, or the client, where there is one, has left. */
-  wait(
-    { turn, key = "", size, rank = 0, weight = 1 }: Queued,
-    ms: number,
-    signal: AbortSignal | null,
-  ): Promise<Slot | null> {
-    if (signal?.aborted || !this.admits(turn, rank, weight)) return Promise.resolve(null);
+  wait(request: Queued, ms: number, signal: AbortSignal | null): Promise<Slot | null> {
+    const leaving = signal?.aborted ? null : this.leavingFor(request);
+    if (leaving === null) return Promise.resolve(null);
+    const { turn, key = "", size, rank = 0, weight = 1 } = request;
+    for (const leave of leaving) leave();
+    const round = this.roundOf(request);
     const queue = this.ranks[rank]!.getOrInsertComputed(turn, () => []);
-    const own = queue.findLast((one) => one.key === key);
-    const round = own === undefined ? (queue[0]?.round ?? 0) : own.round + 1;
     return new Promise((resolve) => {
       const waiter: Waiter<Slot> = {
         key,
@@ -78,9 +76,11 @@ export class FairQueue<Slot> {
     }
   }
 
-  private admits(turn: string, rank: number, weight: number): boolean {
+  /** What makes room for a request: nothing where there is some; null where it gets none. */
+  private leavingFor(request: Queued): readonly (() => void)[] | null {
+    const { turn, rank = 0, weight = 1 } = request;
     let excess = this.weight + weight - this.most;
-    if (excess <= 0) return true;
+    if (excess <= 0) return NOBODY;
     const mine = sumOf(this.ranks[rank]!.get(turn) ?? []) + weight;
     const leaving: (() => void)[] = [];
     for (let highest = this.ranks.length - 1; highest >= rank && excess > 0; highest--) {
@@ -93,17 +93,25 @@ export class FairQueue<Slot> {
       while (excess > 0 && turns.length > 0) {
         const heaviest = turns.reduce((most, each) => (each.weight > most.weight ? each : most));
         if (heaviest.weight === 0) break;
-        if (highest === rank && heaviest.weight <= mine) return false;
-        const newest = heaviest.queue[--heaviest.remaining]!;
-        heaviest.weight -= newest.weight;
+        const isOwn = highest === rank && heaviest.weight <= mine;
+        const from = isOwn ? turns.find(({ name }) => name === turn) : heaviest;
+        const newest = from?.queue[from.remaining - 1];
+        if (newest === undefined || (isOwn && newest.round <= this.roundOf(request))) return null;
+        from!.remaining -= 1;
+        from!.weight -= newest.weight;
         excess -= newest.weight;
-        leaving.push(() => this.leave(heaviest.name, highest, newest));
+        leaving.push(() => this.leave(from!.name, highest, newest));
       }
     }
     // Where it would not fit all the same, nobody has to go.
-    if (excess > 0) return false;
-    for (const leave of leaving) leave();
-    return true;
+    return excess > 0 ? null : leaving;
+  }
+
+  private roundOf({ turn, key = "", rank = 0 }: Queued): number {
+    const queue = this.ranks[rank]!.get(turn);
+    if (queue === undefined) return 0;
+    const own = queue.findLast((one) => one.key === key);
+    return own === undefined ? queue[0]!.round : own.round + 1;
   }
 
   private leave(turn: string, rank: number, waiter: Waiter<Slot>): void {
@@ -141,6 +149,8 @@ interface Waiter<Slot> {
   readonly weight: number;
   end(slot: Slot | null): void;
 }
+
+const NOBODY: readonly (() => void)[] = [];
 
 const sumOf = (waiters: readonly Waiter<unknown>[]): number =>
   waiters.reduce((sum, { weight }) => sum + weight, 0);

@@ -69,6 +69,20 @@ test("keys of one turn take turns among themselves, and the greediest of them ma
   expect(order).toEqual(["greedy null", "greedy slot", "modest slot", "late slot", "greedy slot"]);
 });
 
+test.each([
+  ["the greediest of its keys makes room", ["batch", "batch", "batch", "chat"], ["batch"]],
+  ["nobody does for who has as many", ["batch", "batch", "chat", "chat"], ["chat"]],
+  ["nobody does where each has one", ["a", "b", "c", "d"], ["d"]],
+])("in a full line of one turn %s", async (_, keys, expected) => {
+  const { queue, clock } = lineOf(3);
+  const refused: string[] = [];
+  for (const key of keys)
+    void queue.wait({ turn: "a", key, size: 1 }, 1_000, STAYS).then(() => refused.push(key));
+  await settled();
+  expect(refused).toEqual(expected);
+  expect([queue.waiting, clock.pending]).toEqual([3, 3]);
+});
+
 test("a full line makes room for a lower rank, and never for a higher one", async () => {
   const { queue, ended, join } = lineOf(2, 2);
   join("paid");
