@@ -132,7 +132,7 @@ class RequestFlow implements ReportedState {
         const watch = context?.doubt === "small" ? new ContextWatch(context, prompt, call.signal) : null;
 
         // Before anything is held: shedding must cost less than serving.
-        if (plan.candidates.every(({ route }) => deps.slots.full(route.host)))
+        if (plan.candidates.every(({ route }) => deps.slots.full(route.host, key, route.free)))
           return this.refusal(crowded(request, plan, deps.chance));
         if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
         const tags = requestTags(call.headers, request, holder, deps.userPseudonym);

@@ -32,7 +32,9 @@ export function buildGateway(parts: GatewayParts): BuiltGateway {
     () => books.healthy(),
   );
   const follow = () => {
-    rooms.slots.prepare(active.config.catalog.hosts.values());
+    const { hosts, models } = active.config.catalog;
+    const paid = [...models.values()].flatMap(({ routes }) => routes.filter(({ free }) => !free));
+    rooms.slots.prepare(hosts.values(), new Set(paid.map(({ host }) => host.id)));
     rooms.keyFiles.watch();
   };
   follow();

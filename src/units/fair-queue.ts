@@ -55,6 +55,11 @@ export class FairQueue<Slot> {
     });
   }
 
+  /** Whether nobody would make room for it. */
+  refuses(request: Queued): boolean {
+    return this.leavingFor(request) === null;
+  }
+
   /** Whether nobody waits who goes before or next to this rank. */
   isFree(rank: number): boolean {
     for (let n = 0; n <= rank; n++) if (this.ranks[n]!.size > 0) return false;

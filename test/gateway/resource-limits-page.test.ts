@@ -109,13 +109,17 @@ const WITHOUT_CREDIT: Readonly<Record<string, Proof>> = {
     attacks: ["controls"],
   },
   "free requests": { tests: ["free requests"], attacks: ["free"] },
-  "slots of a host that paid requests use": {
-    tests: ["free requests hold half of a host's slots at most, and wait behind paid ones"],
+  "slots of a host with paid routes": {
+    tests: [
+      "free requests at one worker leave half of the places to paid ones, which another worker gets",
+      "free requests hold half of a host's slots at most, and wait behind paid ones",
+    ],
     attacks: ["free"],
   },
   "queues before hosts": {
     tests: [
       "the line before a host: others than the sender that fills it are served",
+      "a line full of free requests is full for free ones alone",
       "free requests hold half of a host's slots at most, and wait behind paid ones",
     ],
     attacks: ["free"],

@@ -7,12 +7,14 @@ import { SlotShare, type SlotShareMessages } from "./slot-share.ts";
 
 /**
  * Slots at the hosts. A request occupies one for as long as the host works on it. While none is free, a bounded number of
- * requests wait for a bounded time; a request that gets none is refused with a time to retry. Where paid requests have used a host,
- * free ones get at most half of its slots, and wait behind the paid ones.
+ * requests wait for a bounded time; a request that gets none is refused with a time to retry. At a host with
+ * paid routes, free requests get at most half of the slots, and wait behind paid ones.
  */
 export class HostSlots {
   /** By host id: the configured hosts, and removed ones that were busy at the last reload. */
   private readonly hosts = new Map<string, HostQueue>();
+  /** Ids of the hosts with paid routes. */
+  private paid: ReadonlySet<string> = new Set();
 
   /** `sharing` connects the processes that share the operator's limits; null for a process that is alone. */
   constructor(
@@ -22,16 +24,18 @@ export class HostSlots {
   ) {}
 
   /**
-   * Applies a configuration's hosts. Requests a first slot at each, so that the first request need not wait, and forgets idle
-   * hosts that are no longer configured.
+   * Applies a configuration's hosts, of which those in `paid` have paid routes. Requests a first slot at each, so that the first
+   * request need not wait, and forgets idle hosts that are no longer configured.
    */
-  prepare(hosts: Iterable<LimitedHost>): void {
+  prepare(hosts: Iterable<LimitedHost>, paid: ReadonlySet<string>): void {
+    this.paid = paid;
     const present = new Set<string>();
     for (const host of hosts) {
       present.add(host.id);
       if (this.sharing !== null || host.keys !== undefined) this.queue(host);
     }
     for (const [id, queue] of this.hosts) {
+      queue.hasPaidRoutes = paid.has(id);
       if (present.has(id) || !queue.isIdle) continue;
       queue.retire();
       this.hosts.delete(id);
@@ -54,9 +58,9 @@ export class HostSlots {
     return this.queue(host).wait(sender, ms, signal, request);
   }
 
-  /** Neither a slot nor a place in the queue is free. */
-  full({ id }: LimitedHost): boolean {
-    return this.hosts.get(id)?.full === true;
+  /** There is neither a slot nor a place in the queue for the key's request. */
+  full({ id }: LimitedHost, key: SenderKey, isFree: boolean): boolean {
+    return this.hosts.get(id)?.isFullFor(key, isFree) === true;
   }
 
   /** Other processes gave this one `count` slots of the limit `most`. */
@@ -93,6 +97,7 @@ export class HostSlots {
     // The default bounds one process, so it is not shared.
     const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
     const queue = new HostQueue(most, this.clock, share, keys === undefined ? null : this.keySlots(id, keys));
+    queue.hasPaidRoutes = this.paid.has(id);
     this.hosts.set(id, queue);
     return queue;
   }
@@ -111,6 +116,8 @@ export interface SlotSender {
   readonly keyId: string;
   readonly isFree: boolean;
 }
+
+type SenderKey = { readonly id: string; readonly balanceId: string };
 
 /** Opens this process's share of a host's limit, through which it requests and returns slots. */
 export type OpenSlotShare = (host: string, most: number) => SlotShareMessages;
@@ -164,8 +171,8 @@ export const MAX_WAITING = 1_000;
 
 class HostQueue {
   inFlight = 0;
+  hasPaidRoutes = false;
   private freeInFlight = 0;
-  private hasServedPaid = false;
   private readonly limit: AdaptiveLimit;
   private readonly queue: FairQueue<HostSlot>;
   private readonly share: SlotShare | null;
@@ -196,8 +203,9 @@ class HostQueue {
     return this.queue.waiting;
   }
 
-  get full(): boolean {
-    return this.queue.full && this.inFlight >= this.slots;
+  isFullFor({ id, balanceId }: SenderKey, isFree: boolean): boolean {
+    if (!this.queue.full || this.inFlight < this.slots) return false;
+    return this.queue.refuses({ turn: balanceId, key: id, size: 0, rank: isFree ? FREE : PAID });
   }
 
   get isIdle(): boolean {
@@ -205,7 +213,6 @@ class HostQueue {
   }
 
   take(request: KeyRequest, isFree: boolean): Slot | null {
-    if (!isFree) this.hasServedPaid = true;
     // Waiting requests came first, and the limit may have grown since.
     this.invite();
     return this.queue.isFree(isFree ? FREE : PAID) ? this.occupy(request, isFree) : null;
@@ -272,7 +279,7 @@ class HostQueue {
       this.requestSlots();
       return null;
     }
-    if (isFree && this.hasServedPaid && this.freeInFlight >= Math.max(1, this.slots / 2)) return null;
+    if (isFree && this.hasPaidRoutes && this.freeInFlight >= Math.max(1, this.slots / 2)) return null;
     const key = this.keys === null ? null : this.keys.take(request);
     if (key === null && this.keys !== null) return null;
     this.inFlight += 1;

@@ -5,6 +5,8 @@ import { ManualClock } from "../../fakes/clock.ts";
 
 const STAYS = new AbortController().signal;
 const sender = (balanceId: string, keyId = "key", isFree = false) => ({ balanceId, keyId, isFree });
+/** A key as shedding looks at it. */
+const keyOf = (balanceId: string, id = "key") => ({ id, balanceId });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("what a host takes at once", () => {
@@ -115,13 +117,29 @@ describe("the line before a host", () => {
         shed += 1;
       });
     }
-    expect(slots.full(host)).toBe(true);
+    const fullFor = (balance: string, key: string, isFree: boolean) =>
+      slots.full(host, keyOf(balance, key), isFree);
+    expect(fullFor("greedy", "key", false)).toBe(true);
+    expect(fullFor("greedy", "another", false)).toBe(false);
+    expect(fullFor("modest", "key", false)).toBe(false);
+    expect(fullFor("modest", "key", true)).toBe(true);
     expect(await slots.wait(host, sender("greedy"), 1_000, STAYS)).toBeNull();
     expect(shed).toBe(0);
     void slots.wait(host, sender("modest"), 1_000, STAYS);
     await settled();
     expect(shed).toBe(1);
     expect([...slots.loads()][0]!.waiting).toBe(MAX_WAITING);
+  });
+
+  test("a line full of free requests is full for free ones alone", async () => {
+    const { host, slots, taken } = fullHost(1);
+    for (let index = 0; index < MAX_WAITING; index++)
+      void slots.wait(host, sender(`balance ${index}`, "key", true), 1_000, STAYS);
+    expect(slots.full(host, keyOf("one more"), true)).toBe(true);
+    expect(slots.full(host, keyOf("one more"), false)).toBe(false);
+    const paid = slots.wait(host, sender("one more"), 1_000, STAYS);
+    taken[0]!.release();
+    expect(await paid).not.toBeNull();
   });
 
   test("a lower limit lets nobody in until enough have gone", () => {
@@ -155,9 +173,9 @@ test("a full line is no reason to turn away once the host takes more again", asy
   taken[0]!.overloaded();
   for (const slot of taken.slice(0, 4)) slot.release();
   for (let n = 0; n < MAX_WAITING; n++) void slots.wait(host, sender("key"), 60_000, STAYS);
-  expect(slots.full(host)).toBe(true);
+  expect(slots.full(host, keyOf("key"), false)).toBe(true);
   clock.advance(10_000);
-  expect(slots.full(host)).toBe(false);
+  expect(slots.full(host, keyOf("key"), false)).toBe(false);
 });
 
 describe("a worker's slots at a shared host", () => {
@@ -168,7 +186,7 @@ describe("a worker's slots at a shared host", () => {
       giveBack: (count) => messages.push(`${host} of ${most}: give back ${count}`),
     }));
     const host = { id: "h", maxConcurrent };
-    slots.prepare([host]);
+    slots.prepare([host], new Set());
     return { slots, host, sent: () => messages.splice(0) };
   }
 
@@ -189,7 +207,7 @@ describe("a worker's slots at a shared host", () => {
     slots.given("h", 4, 2);
     const slot = slots.take(host)!;
     sent();
-    slots.prepare([{ ...host, maxConcurrent: 8 }]);
+    slots.prepare([{ ...host, maxConcurrent: 8 }], new Set());
     expect(sent()).toEqual(["h of 4: give back 1", "h of 8: more 1"]);
     slot.release();
     expect(sent()).toEqual(["h of 4: give back 1"]);
@@ -201,7 +219,7 @@ describe("a worker's slots at a shared host", () => {
     const { slots, sent } = shared(4);
     slots.given("h", 4, 2);
     sent();
-    slots.prepare([]);
+    slots.prepare([], new Set());
     expect(sent()).toEqual(["h of 4: give back 2"]);
     expect([...slots.loads()]).toEqual([]);
   });

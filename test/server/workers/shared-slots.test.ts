@@ -24,6 +24,7 @@ class Fleet {
   constructor(
     readonly most: number,
     readonly size: number,
+    private readonly paid: ReadonlySet<string> = new Set(),
   ) {
     this.lives = Array.from({ length: size }, () => 0);
     this.lines = Array.from({ length: size * 2 }, () => []);
@@ -62,7 +63,7 @@ class Fleet {
       request: (count) => this.enqueue(worker, worker, () => this.book.requested(worker, count)),
       giveBack: (count) => this.enqueue(worker, worker, () => this.book.returned(worker, count)),
     }));
-    slots.prepare([this.host]);
+    slots.prepare([this.host], this.paid);
     return slots;
   }
 
@@ -146,6 +147,21 @@ test("a single place goes back and forth between two workers that both always ha
   await Promise.all(both);
 });
 
+test("free requests at one worker leave half of the places to paid ones, which another worker gets", async () => {
+  const fleet = new Fleet(4, 2, new Set(["h"]));
+  await fleet.deliverAll();
+  const free = { ...SENDER, isFree: true };
+  let taken = 0;
+  for (let n = 0; n < 10; n++)
+    void fleet.workers[0]!.wait(fleet.host, free, 1e9, STAYS).then(() => void (taken += 1));
+  await fleet.deliverAll();
+  expect(taken).toBe(2);
+  const paid = [0, 1].map(() => fleet.workers[1]!.wait(fleet.host, SENDER, 1e9, STAYS));
+  await fleet.deliverAll();
+  expect((await Promise.all(paid)).every((slot) => slot !== null)).toBe(true);
+  expect(taken).toBe(2);
+});
+
 test("one worker may have all places while the others need none", async () => {
   const fleet = new Fleet(20, 4);
   await fleet.deliverAll();
@@ -193,10 +209,10 @@ test("a reload that lowers the limit takes back what is not used, and the rest a
     giveBack: (count) => void messages.push(`${most}: back ${count}`),
   }));
   const before = { id: "h", maxConcurrent: 5 };
-  slots.prepare([before]);
+  slots.prepare([before], new Set());
   slots.given("h", 5, 3);
   const slot = slots.take(before)!;
-  slots.prepare([{ id: "h", maxConcurrent: 2 }]);
+  slots.prepare([{ id: "h", maxConcurrent: 2 }], new Set());
   slot.release();
   // It was on its way.
   slots.given("h", 5, 1);
@@ -210,16 +226,16 @@ test("a reload that drops a host gives its places back and forgets it, once noth
     giveBack: (count) => void messages.push(`${host}: back ${count}`),
   }));
   const [kept, dropped, busy] = ["kept", "dropped", "busy"].map((id) => ({ id, maxConcurrent: 5 }));
-  slots.prepare([kept!, dropped!, busy!]);
+  slots.prepare([kept!, dropped!, busy!], new Set());
   for (const id of ["kept", "dropped", "busy"]) slots.given(id, 5, 2);
   const slot = slots.take(busy!)!;
   messages.length = 0;
   const listed = () => [...slots.loads()].map(({ host, inFlight }) => `${host} ${inFlight}`);
-  slots.prepare([kept!]);
+  slots.prepare([kept!], new Set());
   expect(messages).toEqual(["dropped: back 2"]);
   expect(listed()).toEqual(["kept 0", "busy 1"]);
   slot.release();
-  slots.prepare([kept!]);
+  slots.prepare([kept!], new Set());
   expect(messages).toEqual(["dropped: back 2", "busy: back 2"]);
   expect(listed()).toEqual(["kept 0"]);
   // It was on its way.
