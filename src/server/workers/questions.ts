@@ -15,13 +15,13 @@ export interface Answer {
 
 /**
  * Questions to another process that it has not answered yet. An answer may be lost, so the oldest question is given up when a
- * new one needs its place. A process that hangs is sent no more than `MAX_OPEN`: they wait in its pipe.
+ * new one needs its place. A process that hangs or falls behind is sent no more than `MAX_OPEN` ahead: they wait in its pipe.
  */
 export class Questions<Queries extends AsMethods<Queries>> {
   private lastId = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
-  /** Questions since the last answer. */
-  private unanswered = 0;
+  /** The newest question that was answered: those before it have been read. */
+  private answeredId = 0;
 
   constructor(private readonly send: (question: Question<Queries>) => void) {}
 
@@ -30,24 +30,23 @@ export class Questions<Queries extends AsMethods<Queries>> {
     name: Name,
     ...values: Parameters<Queries[Name]>
   ): Promise<AnswerOf<Queries, Name> | undefined> {
-    if (this.unanswered >= MAX_OPEN) return Promise.resolve(undefined);
+    if (this.lastId - this.answeredId >= MAX_OPEN) return Promise.resolve(undefined);
     if (this.open.size >= MAX_OPEN) this.settle(this.open.keys().next().value!, undefined);
     const id = ++this.lastId;
     const { promise, resolve } = Promise.withResolvers<unknown>();
     this.open.set(id, resolve);
-    this.unanswered += 1;
     this.send({ kind: "question", id, name, values });
     return promise as Promise<AnswerOf<Queries, Name> | undefined>;
   }
 
   answered({ id, answer }: Answer): void {
-    this.unanswered = 0;
+    this.answeredId = Math.max(this.answeredId, id);
     this.settle(id, answer);
   }
 
   /** The other process has ended. */
   drop(): void {
-    this.unanswered = 0;
+    this.answeredId = this.lastId;
     for (const id of this.open.keys()) this.settle(id, undefined);
   }
 

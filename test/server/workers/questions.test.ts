@@ -55,6 +55,17 @@ test("a process that answers nothing is sent so many questions, and more once it
   expect(await later).toBe(42);
 });
 
+test("a process that falls behind is sent no more than so many that it may not have read yet", async () => {
+  const { sent, questions, answer } = fixture();
+  for (let number = 0; number < MANY; number++) void questions.request("double", number);
+  // It answers in their order, and each answer shows how far it has read.
+  for (let answered = 0; answered < 3; answered++) {
+    answer(sent[answered]!);
+    for (let more = 0; more < 10; more++) void questions.request("double", more);
+  }
+  expect(sent.length).toBe(10_003);
+});
+
 test("once the process has ended, all are given up, and the next one is asked", async () => {
   const { sent, questions, answer } = fixture();
   const open = Array.from({ length: 10_000 }, () => questions.request("double", 1));
