@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { unescaped } from "../units/percent-encoding.ts";
 import { withQuery } from "./api.ts";
 
 /**
@@ -30,7 +31,7 @@ export const go = (path: string): void => {
 
 const read = (): string[] => {
   const path = /^#\/([^?]*)/.exec(location.hash)?.[1] ?? "";
-  return path.split("/").filter(Boolean).map(decodeURIComponent);
+  return path.split("/").filter(Boolean).map(unescaped);
 };
 
 /**

@@ -1,3 +1,4 @@
+import { unescaped } from "../units/percent-encoding.ts";
 import { Api, ApiRefusal } from "./api.ts";
 
 /**
@@ -76,7 +77,7 @@ async function cookieVisit(): Promise<Visit | null> {
 function linkIn(hash: string): Arrival | null {
   const [, kind, value] = /^#(recover|signin)=(.+)$/.exec(hash) ?? [];
   if (value === undefined) return null;
-  const secret = decodeURIComponent(value);
+  const secret = unescaped(value);
   return kind === "recover" ? { at: "recovery", secret } : { at: "link", token: secret };
 }
 

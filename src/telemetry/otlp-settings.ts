@@ -1,3 +1,4 @@
+import { unescaped } from "../units/percent-encoding.ts";
 import type { TraceContext } from "../units/trace-context.ts";
 
 /**
@@ -109,15 +110,7 @@ function pairs(written: string | undefined): Record<string, string> {
   const found: Record<string, string> = {};
   for (const pair of written?.split(",") ?? []) {
     const at = pair.indexOf("=");
-    if (at > 0) found[pair.slice(0, at).trim()] = decoded(pair.slice(at + 1).trim());
+    if (at > 0) found[pair.slice(0, at).trim()] = unescaped(pair.slice(at + 1).trim());
   }
   return found;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,3 +1,5 @@
+import { unescaped } from "./percent-encoding.ts";
+
 /**
  * Somebody whom the gateway asks with the operator's secrets: a host, a chain's node, a facilitator, Stripe. They repeat keys
  * that they do not know, and what stands in front of them names the address that did not answer. So each word of theirs
@@ -78,19 +80,11 @@ export function secretsIn(address: string, { paths = false } = {}): string[] {
   const url = URL.parse(address);
   if (url === null) return [];
   const parts = paths ? url.pathname.split("/").filter((part) => part.length >= LONG_PART) : [];
-  return [url.username, url.password, plainly(url.password), ...url.searchParams.values(), ...parts];
+  return [url.username, url.password, unescaped(url.password), ...url.searchParams.values(), ...parts];
 }
 
 /** Keys in paths are longer than most words that stand there. */
 const LONG_PART = 12;
-
-function plainly(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return encoded;
-  }
-}
 
 const isSecret = (value: string): boolean =>
   value.length >= 12 || (value.length >= 6 && /[^A-Za-z]/.test(value));

@@ -253,6 +253,14 @@ payments: { stripe: { secret_key: sk_test_1, webhook_secret: whsec_1, api_base: 
     LONG_MS,
   );
 
+  test("a link that ends in the middle of an escaped character is a page that is not there, or a secret that opens nothing", async () => {
+    const visitor = await insider();
+    await arrive(visitor, "/dashboard#/keys%", "Not found");
+    await visitor.page.reload();
+    await visitor.heading("Not found").waitFor();
+    await arrive(visitor, "/dashboard#recover=or-rec-%E4", "Use this recovery link?");
+  });
+
   test("a new key is made and saved with the keyboard alone", async () => {
     const visitor = await Visitor.arrive(gateway.url);
     const { page } = visitor;
