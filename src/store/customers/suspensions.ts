@@ -20,9 +20,11 @@ export function suspend(db: Database, suspension: SuspensionRecord): Promise<Sus
     const accounts = await db.read<VersionedRow>`SELECT id, version FROM accounts WHERE id = ${subject}`;
     const balances = await db.read<VersionedRow>`SELECT id, version FROM balances WHERE id = ${subject}`;
     if (accounts.length + balances.length === 0) return { result: null };
-    const before = gravest(await reasons(db, subject));
-    const suspended = gravest(await reasonsAfter(db, suspension));
-    const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
+    const isKept = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
+    const standing = await db.read<StandingReason>`
+      SELECT reason, ${isKept} AS "isKept" FROM suspension_reasons WHERE subject = ${subject}`;
+    const before = gravest(standing.map((one) => one.reason));
+    const suspended = gravest(reasonsAfter(standing, suspension));
     const rows = await db.read<{ id: BalanceId }>`
       SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
     const ids = rows.map(({ id }) => id);
@@ -33,7 +35,7 @@ export function suspend(db: Database, suspension: SuspensionRecord): Promise<Sus
         balances.map((row) => touch("balances", row)),
         reason === null
           ? sql`DELETE FROM suspension_reasons WHERE subject = ${subject}
-              AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${standing}`
+              AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${isKept}`
           : sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
               ON CONFLICT DO NOTHING`,
         sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`,
@@ -54,23 +56,20 @@ export function suspensionsOf(db: Database, subject: string, limit: number): Pro
 
 const SUSPENSION = new TableColumns<SuspensionRecord>("subject reason lifted at by note", { by: "by_whom" });
 
-async function reasons(db: Database, subject: string): Promise<SuspensionReason[]> {
-  const rows = await db.read<{ reason: SuspensionReason }>`
-    SELECT reason FROM suspension_reasons WHERE subject = ${subject}`;
-  return rows.map(({ reason }) => reason);
+interface StandingReason {
+  readonly reason: SuspensionReason;
+  /** An operator suspended for it, and the gateway lifts only what it did itself. */
+  readonly isKept: boolean | 0 | 1;
 }
 
 /** The reasons that stand once this suspension, or lifting, is recorded. */
-async function reasonsAfter(
-  db: Database,
-  { subject, reason, lifted, by }: SuspensionRecord,
-): Promise<SuspensionReason[]> {
-  const standing = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
-  const rows = await db.read<{ reason: SuspensionReason; stands: boolean | 0 | 1 }>`
-    SELECT reason, ${standing} AS stands FROM suspension_reasons WHERE subject = ${subject}`;
-  if (reason !== null) return [...rows.map((row) => row.reason), reason];
-  return rows.flatMap((row) =>
-    row.stands || (lifted !== null && row.reason !== lifted) ? [row.reason] : [],
+function reasonsAfter(
+  standing: readonly StandingReason[],
+  { reason, lifted }: SuspensionRecord,
+): SuspensionReason[] {
+  if (reason !== null) return [...standing.map((one) => one.reason), reason];
+  return standing.flatMap((one) =>
+    one.isKept || (lifted !== null && one.reason !== lifted) ? [one.reason] : [],
   );
 }
 
