@@ -16,7 +16,7 @@ export class Postgres {
   private client: SQL;
   private listener: SQL | null = null;
   private channels: Channels | null = null;
-  private feeling: Timer | null = null;
+  private nextProbe: Timer | null = null;
   /** The database delivers no notifications. */
   isMute = false;
   private freeConnections: number;
@@ -80,20 +80,20 @@ export class Postgres {
     );
     // Only a connection that was once established reconnects by itself.
     Promise.all(listening).then(
-      () => this.feel(listener),
+      () => this.probeLater(listener),
       () => this.listenAgain(listener, LISTEN_AGAIN_MS),
     );
   }
 
   /** There may be no notification for days, so only a query shows whether the connection still works. */
-  private feel(listener: SQL): void {
-    this.feeling = this.clock.after(FEEL_MS, async () => {
+  private probeLater(listener: SQL): void {
+    this.nextProbe = this.clock.after(PROBE_MS, async () => {
       if (this.listener !== listener) return;
       const late = this.clock.after(ANSWER_MS, () => this.listenAgain(listener, 0));
       try {
         const probe = await listener.listen(PROBE_CHANNEL, () => {});
         await probe.unlisten();
-        this.feel(listener);
+        this.probeLater(listener);
       } catch {
         this.listenAgain(listener, LISTEN_AGAIN_MS);
       } finally {
@@ -111,7 +111,7 @@ export class Postgres {
   async close(): Promise<void> {
     void this.listener?.close({ timeout: 0 }).catch(() => {});
     this.listener = null;
-    this.feeling?.cancel();
+    this.nextProbe?.cancel();
     await this.client.close({ timeout: CLOSE_S });
   }
 
@@ -282,7 +282,7 @@ function unreachable(error: unknown): unknown {
 
 const CONNECT_S = 5;
 const LISTEN_AGAIN_MS = 2_000;
-const FEEL_MS = 5_000;
+const PROBE_MS = 5_000;
 const ANSWER_MS = 5_000;
 /** A channel that nobody notifies. */
 const PROBE_CHANNEL = "gateway_nothing";
@@ -304,7 +304,7 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
   await postgres.query(
     (sql) => sql`INSERT INTO gateway_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`,
   );
-  const bring = async (sql: TransactionSQL) => {
+  const migrate = async (sql: TransactionSQL) => {
     await sql`SELECT 1 FROM gateway_schema WHERE one = 1 FOR UPDATE`;
     const missing = migrationsFrom(await presentSchema(sql), POSTGRES_SCHEMA);
     if (missing.length === 0) return;
@@ -313,7 +313,7 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
       UPDATE gateway_schema SET version = ${versionOf(POSTGRES_SCHEMA)}, oldest_user = ${POSTGRES_SCHEMA.oldestUser}
       WHERE one = 1`;
   };
-  await postgres.transaction(bring, { deadlineMs: MIGRATION_MS });
+  await postgres.transaction(migrate, { deadlineMs: MIGRATION_MS });
   await postgres.probeNotify();
 }
 

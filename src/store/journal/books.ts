@@ -27,14 +27,14 @@ export class JournalBooks {
   readonly journal: DurableJournal;
   private readonly timers: PeriodicTimers;
   /** All open holds, whichever file they were first written to, are also in this file or in a later one. */
-  private headed = 0;
+  private holdsFrom = 0;
   /** Files before this one are gone. */
   private retired = 0;
   private retiring: Promise<void> | null = null;
   private ledger: Ledger | null = null;
   private next: Timer | null = null;
   private nextAfterMs = 0;
-  private bringing: Promise<void> | null = null;
+  private booking: Promise<void> | null = null;
   /** Whether the database refused the last batch. */
   private refused = false;
   private closed = false;
@@ -58,7 +58,7 @@ export class JournalBooks {
       fileBytes: options.journalFileBytes,
       relaxed,
       defer: options.defer,
-      onUnapplied: () => this.bringSoon(),
+      onUnapplied: () => this.scheduleBatch(),
       onDisk: options.onDisk,
       after: (ms, run) => void clock.after(ms, run),
     });
@@ -97,7 +97,7 @@ export class JournalBooks {
   /** Resolves when the database has everything that is durable now; rejects when it refuses. */
   async catchUp(): Promise<void> {
     const { durableNow } = this.journal;
-    while (this.appliedThrough < durableNow) await (this.bringing ?? this.bringBatch());
+    while (this.appliedThrough < durableNow) await (this.booking ?? this.bookBatch());
   }
 
   unbooked(receipt: ReceiptId): StoredReceipt | null {
@@ -137,7 +137,7 @@ export class JournalBooks {
       onDamaged?.(damage);
     }
     for (let from = 0; from < unapplied.length; from += RECOVERY_BATCH) {
-      await this.bring(unapplied.slice(from, from + RECOVERY_BATCH));
+      await this.book(unapplied.slice(from, from + RECOVERY_BATCH));
     }
     for (const orphan of replay.orphans.values()) {
       const record = recoveredEnd(orphan, writeOffTokens, recoveredBody);
@@ -153,9 +153,9 @@ export class JournalBooks {
   }
 
   /** Collects the ends of some time into one batch, or as many as fit into one. */
-  private bringSoon(): void {
+  private scheduleBatch(): void {
     const { journal, pace } = this;
-    if (this.closed || this.bringing !== null || journal.unappliedCount === 0) return;
+    if (this.closed || this.booking !== null || journal.unappliedCount === 0) return;
     const isFull = journal.unappliedCount >= pace.batch;
     const afterMs = this.refused ? RETRY_MS : isFull ? pace.behindMs : pace.afterMs;
     if (this.next !== null && this.nextAfterMs <= afterMs) return;
@@ -163,32 +163,32 @@ export class JournalBooks {
     this.nextAfterMs = afterMs;
     this.next = this.options.clock.after(afterMs, () => {
       this.next = null;
-      if (this.bringing === null) this.bringBatch().catch(this.options.onFault);
+      if (this.booking === null) this.bookBatch().catch(this.options.onFault);
     });
   }
 
-  /** One at a time: nobody calls it while `bringing`. */
-  private bringBatch(): Promise<void> {
-    this.bringing = this.bringOldest().finally(() => {
-      this.bringing = null;
-      this.bringSoon();
+  /** One at a time: nobody calls it while `booking`. */
+  private bookBatch(): Promise<void> {
+    this.booking = this.bookOldest().finally(() => {
+      this.booking = null;
+      this.scheduleBatch();
     });
-    return this.bringing;
+    return this.booking;
   }
 
-  private async bringOldest(): Promise<void> {
+  private async bookOldest(): Promise<void> {
     const { journal, pace } = this;
     // Where more than a batch end in each turn of the loop, they would only become more.
     const several = Math.min(journal.unappliedCount >> 1, pace.most);
     const batch = journal.unapplied(Math.max(pace.batch, several));
     // Until it says otherwise.
     this.refused = true;
-    await this.bring(batch);
+    await this.book(batch);
     this.refused = false;
     journal.applied(batch.length);
   }
 
-  private async bring(batch: readonly Unapplied[]): Promise<void> {
+  private async book(batch: readonly Unapplied[]): Promise<void> {
     await this.options.store.apply(batch, this.epoch);
     this.shipped += batch.length;
     this.batches += 1;
@@ -200,9 +200,9 @@ export class JournalBooks {
    */
   private turnPage(): void {
     const { journal, ledger } = this;
-    if (journal.headWritten) this.headed = journal.currentFile;
-    const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
-    const before = Math.min(this.headed, oldest);
+    if (journal.headWritten) this.holdsFrom = journal.currentFile;
+    const oldest = journal.unapplied(1)[0]?.file ?? this.holdsFrom;
+    const before = Math.min(this.holdsFrom, oldest);
     if (before > this.retired && this.retiring === null) this.retiring = this.retireSome(before);
     // Last, because a full disk may refuse the next file until the old ones are gone.
     if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
