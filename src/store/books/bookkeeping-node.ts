@@ -5,6 +5,7 @@ import { Runs } from "../../customers/keys/runs.ts";
 import type { Statement } from "../../ledger/authority.ts";
 import { balanceTotals } from "../../ledger/balance-view.ts";
 import { balanceCounter, type CounterId, runOfCounter } from "../../ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
 import { Grants, onceDurable } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import { EpochFenced, type KeyringChange, NodeLease } from "../../ledger/node-lease.ts";
@@ -99,22 +100,7 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
         }),
     healthy: () => books.journal.healthy && lease.usable(),
     credit: (credit) => store.ledger.credit(credit),
-    async debit(debit) {
-      const { balanceId, idempotencyKey, amount } = debit;
-      const done =
-        typeof amount === "number"
-          ? await store.ledger.debit(debit)
-          : await store.ledger.entry(idempotencyKey);
-      const recall = async () =>
-        lease.acknowledged(await store.registry.recall(balanceId, [balanceCounter(balanceId)]));
-      const isKnown = done !== null && !("available" in done);
-      // What nodes were granted and do not use comes back before more is taken, or all.
-      if (!isKnown) await recall();
-      const entry = isKnown ? done : await store.ledger.debit(debit);
-      // Until then, nodes spend what their requests give back. One that is repeated may have been cut off here.
-      if ("claimed" in entry && entry.claimed! > 0) await recall();
-      return entry;
-    },
+    debit: (debit) => debitAmongNodes(debit, store, lease),
     fold: (before) => store.ledger.fold(before),
     // A refusal by the store becomes `StoreUnreachable`.
     diskRefused: () => false,
@@ -133,6 +119,25 @@ export async function openNodeBooks(parts: BookkeepingParts, store: NodeStore): 
       await store.close();
     },
   };
+}
+
+/** A known amount is taken of what no node was granted, if that is enough: then none of them is asked. */
+async function debitAmongNodes(
+  debit: Debit,
+  { ledger, registry }: NodeStore,
+  lease: NodeLease,
+): Promise<Credit | TooMuch> {
+  const { balanceId, idempotencyKey, amount } = debit;
+  const recall = async () =>
+    lease.acknowledged(await registry.recall(balanceId, [balanceCounter(balanceId)]));
+  const done = typeof amount === "number" ? await ledger.debit(debit) : await ledger.entry(idempotencyKey);
+  const isKnown = done !== null && !("available" in done);
+  // What nodes were granted and do not use comes back before more is taken, or all.
+  if (!isKnown) await recall();
+  const entry = isKnown ? done : await ledger.debit(debit);
+  // Until then, nodes spend what their requests give back. One that is repeated may have been cut off here.
+  if ("claimed" in entry && entry.claimed! > 0) await recall();
+  return entry;
 }
 
 /** The journal of a node that has a disk. */
