@@ -1,5 +1,5 @@
+import { wideNetwork } from "../ledger/limits/address.ts";
 import type { CountAllowance, CountTaken } from "../ledger/limits/count-allowance.ts";
-import { wideNetwork } from "../ledger/limits/wide-network.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";

@@ -1,4 +1,4 @@
-import { wideNetwork } from "../ledger/limits/wide-network.ts";
+import { wideNetwork } from "../ledger/limits/address.ts";
 import type { Subject } from "../surfaces/request/refused-request.ts";
 import type { GenerationCall } from "./answer.ts";
 import { MAX_COUNT_MS, type ReadRequest } from "./counting/counting.ts";

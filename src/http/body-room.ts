@@ -1,6 +1,6 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import { wideNetwork } from "../ledger/limits/address.ts";
 import type { TakenAmount } from "../ledger/limits/rate-window.ts";
-import { wideNetwork } from "../ledger/limits/wide-network.ts";
 import type { Release, Sender } from "../units/byte-budget.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
 import type { BalanceId } from "../units/id.ts";

@@ -11,7 +11,7 @@ import { openKeeper } from "../../src/store/nodes/keeper.ts";
 import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { KeeperOperations } from "../../src/store/nodes/keeper-operations.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
-import { ANSWERED_INQUIRY } from "../../src/store/schema/column-names.ts";
+import { ANSWERED_INQUIRY } from "../../src/store/schema/columns.ts";
 import { epochMs, systemClock } from "../../src/units/clock.ts";
 import { StoreContended } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";

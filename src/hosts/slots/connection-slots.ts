@@ -38,7 +38,7 @@ export class ConnectionSlots {
 
 export interface SocketOwner {
   readonly balance: BalanceId;
-  /** As wide as one may be had for nothing (see wide-network). */
+  /** As wide as one may be had for nothing (see `wideNetwork`). */
   readonly network: string;
   /** Could pay for the largest body. */
   readonly pays: boolean;

@@ -1,6 +1,5 @@
 import { type CheckoutAnswer, PAYMENTS, type PaymentMethod } from "../../api/payments.ts";
-import { whyNot } from "../../payments/amounts.ts";
-import { dayCap, OPEN_PAGES } from "../../payments/caps.ts";
+import { dayCap, OPEN_PAGES, whyNot } from "../../payments/amounts.ts";
 import { orderOf } from "../../payments/rails/stripe/card-order.ts";
 import { nanoOf } from "../../payments/rails/stripe/checkout.ts";
 import { isoTime } from "../../units/clock.ts";

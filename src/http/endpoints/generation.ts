@@ -2,7 +2,7 @@ import { COMPACTION, COUNT_TOKENS, GENERATION } from "../../api/generation.ts";
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationAnswer, GenerationCall } from "../../generation/answer.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
-import { wideNetwork } from "../../ledger/limits/wide-network.ts";
+import { wideNetwork } from "../../ledger/limits/address.ts";
 import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
 import { errorObject, type Refusal, refuse, refused } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";

@@ -1,9 +1,8 @@
 import type { Balance } from "../../customers/keys/key.ts";
-import { whyNot } from "../../payments/amounts.ts";
-import { dayCap } from "../../payments/caps.ts";
+import { dayCap, whyNot } from "../../payments/amounts.ts";
 import type { Payment } from "../../payments/payment.ts";
 import { externalOf, readPayment } from "../../payments/rails/x402/authorization.ts";
-import { standsForOwner } from "../../payments/rails/x402/liability.ts";
+import { standsForOwner } from "../../payments/rails/x402/inline.ts";
 import { paymentRequired, paymentResponse } from "../../payments/rails/x402/offer.ts";
 import { paymentOf } from "../../payments/rails/x402/x402.ts";
 import { usedKey } from "../../payments/refusals.ts";

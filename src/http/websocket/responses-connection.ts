@@ -275,7 +275,7 @@ export interface Opener extends Omit<TurnSender, "isUnpaid" | "signal"> {
   readonly balance: BalanceId;
   /** Could pay for the largest message. */
   readonly pays: boolean;
-  /** As wide as one may be had for nothing (see wide-network). */
+  /** As wide as one may be had for nothing (see `wideNetwork`). */
   readonly network: string;
 }
 

@@ -1,8 +1,8 @@
 import { WEBSOCKET } from "../../api/generation.ts";
 import { notAKey, tooMuchUnpaid } from "../../generation/refusals.ts";
 import type { FullSlots } from "../../hosts/slots/connection-slots.ts";
+import { wideNetwork } from "../../ledger/limits/address.ts";
 import type { Unpaid } from "../../ledger/limits/unpaid-allowance.ts";
-import { wideNetwork } from "../../ledger/limits/wide-network.ts";
 import { sessionOf } from "../../routing/session-ids.ts";
 import { type Refusal, refuse } from "../../units/errors/refusal.ts";
 import { suspension } from "../../units/errors/suspension-refusal.ts";

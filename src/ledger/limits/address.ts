@@ -24,6 +24,12 @@ export function blocksOf(address: string | null, headers: Headers, proxies: Netw
 export type Blocks = readonly [narrowest: string, ...wider: string[]];
 
 /**
+ * The network that one subscriber may have to himself, of the blocks that a request comes from: the /24 of an IPv4 address,
+ * the /48 of an IPv6 one.
+ */
+export const wideNetwork = (blocks: readonly string[]): string => blocks.at(-1) ?? "";
+
+/**
  * The address of the client itself. A trusted proxy is believed about the address it saw, which it put last
  * into `X-Forwarded-For`; what stands before the first address that is not a trusted proxy's was written by
  * somebody unknown.

@@ -3,8 +3,8 @@ import { boundedCache } from "../../units/bounded-cache.ts";
 import type { Clock } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import { wideNetwork } from "./address.ts";
 import { RateWindow, TakenAmount } from "./rate-window.ts";
-import { wideNetwork } from "./wide-network.ts";
 
 /**
  * What requests without credit may use of something within a minute. Balances cost nothing to make, so each has
@@ -113,7 +113,7 @@ export interface UnpaidLimits {
   readonly inAll: number;
 }
 
-/** Who has no credit, and in which network, as wide as one may be had for nothing (see wide-network). */
+/** Who has no credit, and in which network, as wide as one may be had for nothing (see `wideNetwork`). */
 export interface Unpaid {
   readonly balance: BalanceId;
   readonly network: string;

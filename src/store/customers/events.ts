@@ -9,7 +9,7 @@ import { isOfCharges } from "../../units/event-kinds.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import { type Batch, behind, type Database, type SqlPart, sql, verbatim } from "../database/database.ts";
-import { ROTATION_ID } from "../schema/column-names.ts";
+import { ROTATION_ID } from "../schema/columns.ts";
 
 /**
  * Records events, in the transaction of what they are about: once each, for the endpoints that take them and for an

@@ -1,8 +1,7 @@
 import type { Balance, Key } from "../../customers/keys/key.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import { sql } from "../database/database.ts";
-import { ROTATION_ID } from "../schema/column-names.ts";
-import { AS_JSON, TableColumns } from "../schema/columns.ts";
+import { AS_JSON, ROTATION_ID, TableColumns } from "../schema/columns.ts";
 
 export const KEY = new TableColumns<Key>(
   `id hash prefix name balanceId rotationId root state createdAt expiresAt rpmLimit tpmLimit dailyLimit monthlyLimit

@@ -39,7 +39,7 @@ import {
   verbatim,
 } from "../database/database.ts";
 import { changeOfBalance, changeOfBudget, changeOfKey, changeOfRun } from "../nodes/changes.ts";
-import { ROTATION_ID } from "../schema/column-names.ts";
+import { ROTATION_ID } from "../schema/columns.ts";
 import { logging } from "./change-log.ts";
 import { recording } from "./events.ts";
 import { BALANCE, type BalanceRow, balanceFromRow, changeable, KEY, revokedFromRow } from "./key-rows.ts";

@@ -12,7 +12,7 @@ import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { changes, type Database, finds, type SqlPart, sql, verbatim } from "../database/database.ts";
 import { changeOfKey } from "../nodes/changes.ts";
 import type { RetentionOptions, RetentionPace } from "../retention.ts";
-import { ROTATION_ID } from "../schema/column-names.ts";
+import { ROTATION_ID } from "../schema/columns.ts";
 
 /** Removes some balances and keys that nobody used, with few statements that each read a bounded number of rows. */
 export async function removeUnusedKeys(

@@ -20,7 +20,7 @@ import { URGENT } from "../database/postgres.ts";
 import type { PostgresDatabase } from "../database/postgres-database.ts";
 import { SqliteDatabase } from "../database/sqlite-database.ts";
 import { BatchQueue } from "../nodes/batch-queue.ts";
-import { ANSWERED_INQUIRY, ROTATION_ID } from "../schema/column-names.ts";
+import { ANSWERED_INQUIRY, ROTATION_ID } from "../schema/columns.ts";
 
 /**
  * The Authority on a database: what one node states together is decided in one transaction, which locks the counters in

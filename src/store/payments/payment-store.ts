@@ -43,8 +43,7 @@ import {
 } from "../database/database.ts";
 import { cancellingClaims, enteringCredit, hasRoom } from "../ledger/credits.ts";
 import { AUDIT_MS } from "../ledger/sql-ledger-store.ts";
-import { NEXT_POLL_AT } from "../schema/column-names.ts";
-import { AS_NUMBER, TableColumns } from "../schema/columns.ts";
+import { AS_NUMBER, NEXT_POLL_AT, TableColumns } from "../schema/columns.ts";
 
 const PAYMENT = new TableColumns<Payment>(
   `id rail external balanceId keyId state amount payer transaction reason order idempotencyKey isInline credited lost

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { AddressThrottle, blocksOf, throttlesOf } from "../../../src/ledger/limits/address.ts";
+import { AddressThrottle, blocksOf, throttlesOf, wideNetwork } from "../../../src/ledger/limits/address.ts";
 import { Networks } from "../../../src/units/networks.ts";
 import { ManualClock } from "../../fakes/clock.ts";
 import { networks } from "../../http/test-gateway.ts";
@@ -118,3 +118,10 @@ test("what comes to nothing is given back, and no more than was taken", () => {
   throttle.giveBack("another net");
   expect([throttle.take("net", 1), throttle.take("net", 1)]).toEqual([null, 3_600]);
 });
+
+test.each([
+  [["192.0.2.7", "192.0.2.0/24"], "192.0.2.0/24"],
+  [["2001:db8:1:2::/64", "2001:db8:1::/48"], "2001:db8:1::/48"],
+  [["unknown"], "unknown"],
+  [[], ""],
+])("one subscriber may have all of %j: %s", (blocks, network) => expect(wideNetwork(blocks)).toBe(network));

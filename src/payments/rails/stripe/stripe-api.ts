@@ -3,9 +3,8 @@ import { type EpochMs, epochMs } from "../../../units/clock.ts";
 import type { PaymentId } from "../../../units/id.ts";
 import { OutsideParty } from "../../../units/outside-party.ts";
 import type { Cents, Checkout, CheckoutDispute } from "./checkout.ts";
-import { PAYMENT, paymentIn } from "./metadata.ts";
 import type { StripeConfig } from "./stripe-config.ts";
-import { type Concern, concernOf, readEvent, type SentEvent } from "./webhook.ts";
+import { type Concern, concernOf, PAYMENT, paymentIn, readEvent, type SentEvent } from "./webhook.ts";
 
 /** What is asked of Stripe. Everything that is made names its payment, and is made once however often it is asked for. */
 export class StripeApi {

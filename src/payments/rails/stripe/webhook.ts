@@ -1,7 +1,6 @@
 import type { Stripe } from "stripe";
 import type { EpochMs } from "../../../units/clock.ts";
 import type { PaymentId } from "../../../units/id.ts";
-import { paymentIn } from "./metadata.ts";
 
 /** What an event is about: a payment, or a PaymentIntent that knows which one. */
 export type Concern = { readonly payment: PaymentId } | { readonly intent: string } | "nothing of ours";
@@ -55,3 +54,14 @@ export function concernOf({ data }: Stripe.Event): Concern {
   const intent = typeof payment_intent === "object" ? payment_intent?.id : payment_intent;
   return intent === undefined ? "nothing of ours" : { intent };
 }
+
+/** In the metadata of what is made here. */
+export const PAYMENT = "payment_id";
+
+/** The payment that one of Stripe's objects is for; null where it is for something else. */
+export const paymentIn = (
+  metadata: Readonly<Record<string, string>> | null | undefined,
+): PaymentId | null => {
+  const id = metadata?.[PAYMENT];
+  return id?.startsWith("pay_") === true ? (id as PaymentId) : null;
+};

@@ -1,14 +1,13 @@
 import type { Balance, Key } from "../../../customers/keys/key.ts";
 import type { Clock } from "../../../units/clock.ts";
 import { internalError, type Refusal, refuse, refused, retryAfter } from "../../../units/errors/refusal.ts";
+import type { KeyId } from "../../../units/id.ts";
 import { TurnLines } from "../../../units/turn-lines.ts";
 import { formatUsd, type NanoUsd } from "../../../units/usd.ts";
-import { offeredAmounts, type PaymentAmounts } from "../../amounts.ts";
-import { dayCap, hourCap } from "../../caps.ts";
+import { dayCap, hourCap, offeredAmounts, type PaymentAmounts } from "../../amounts.ts";
 import type { Payment } from "../../payment.ts";
 import { ON_ITS_WAY_S } from "../../refusals.ts";
 import { readPayment, type SignedPayment } from "./authorization.ts";
-import { standsForOwner } from "./liability.ts";
 import { paymentRequired, paymentResponse } from "./offer.ts";
 import { paymentOf, type TakeOrder, type X402Rail } from "./x402.ts";
 
@@ -237,3 +236,11 @@ const saveFirst = ({ message }: Refusal): Refusal => refuse("invalid_request", `
 
 const withOffer = ({ code, message, details }: Refusal, sentence: string, offer: string): Refusal =>
   refuse(code, `${message} ${sentence}`, { ...details, paymentRequired: offer });
+
+/**
+ * Whether a payer on a sanctions list has the whole balance suspended. An owner's agent may be talked into presenting any
+ * payment, and a leaked key is presented by anybody: with those, the payment is refused, and the owner goes on. Where there is
+ * no account, the set-up key is all of the customer that there is.
+ */
+export const standsForOwner = ({ accountId, setUpKey }: Balance, keyId: KeyId | null): boolean =>
+  keyId === null || (accountId === null && keyId === setUpKey);
