@@ -284,5 +284,9 @@ test.each(HOST_STATES)(
 );
 
 test("the configuration in force is answered as it was given", async () => {
-  expect((await admin("GET", "/admin/config")).json).toEqual({ file: "gateway.yaml", models: [] });
+  expect((await admin("GET", "/admin/config")).json).toEqual({
+    file: "gateway.yaml",
+    models: [],
+    defaults: {},
+  });
 });
