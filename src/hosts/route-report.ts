@@ -8,6 +8,8 @@ export interface RouteReport {
   readonly host: string;
   /** By the name that the host has for it. */
   readonly model: string;
+  /** Free requests are measured apart, and are not what customers choose by. */
+  readonly free: boolean;
   /** Processes that would send it a request now, and those that let it rest. */
   readonly usable: number;
   readonly resting: number;
@@ -27,16 +29,8 @@ export interface RouteReport {
 /** Reports each route once, however many models it serves. */
 export function routeReports(health: Health, { models }: Catalog): RouteReport[] {
   const found = new Map<string, RouteReport>();
-  for (const { routes } of models.values()) {
-    for (const route of routes) {
-      const key = routeKey(route.host.id, route.model);
-      const report = reportOf(health, route);
-      const known = found.get(key) ?? report;
-      // Free requests are measured apart, and are not what customers choose by.
-      const shown = route.free ? known : report;
-      found.set(key, { ...shown, verifiedFree: known.verifiedFree || report.verifiedFree });
-    }
-  }
+  for (const { routes } of models.values())
+    for (const route of routes) found.getOrInsertComputed(reportKeyOf(route), () => reportOf(health, route));
   return [...found.values()];
 }
 
@@ -47,10 +41,11 @@ export const liveTogether = (reports: readonly LiveRoutes[]): LiveRoutes => ({
 });
 
 function routesTogether(reports: readonly RouteReport[]): RouteReport[] {
-  const found = Map.groupBy(reports, ({ host, model }) => routeKey(host, model));
+  const found = Map.groupBy(reports, reportKey);
   return [...found.values()].map((same) => ({
     host: same[0]!.host,
     model: same[0]!.model,
+    free: same[0]!.free,
     usable: sumOf(same, "usable"),
     resting: sumOf(same, "resting"),
     unproven: sumOf(same, "unproven"),
@@ -88,7 +83,11 @@ const keysTogether = (keys: readonly KeyLoad[]): KeyLoad[] =>
 
 const KEY_STATES = ["usable", "resting", "retired"] as const;
 
-export const routeKey = (host: string, model: string): string => `${host}\n${model}`;
+export const reportKey = ({ host, model, free }: Pick<RouteReport, "host" | "model" | "free">): string =>
+  `${host}\n${model}\n${free}`;
+
+export const reportKeyOf = ({ host, model, free }: Route): string =>
+  reportKey({ host: host.id, model, free });
 
 function reportOf(health: Health, route: Route): RouteReport {
   const usable = health.usable(route);
@@ -97,6 +96,7 @@ function reportOf(health: Health, route: Route): RouteReport {
   return {
     host: route.host.id,
     model: route.model,
+    free: route.free,
     usable: usable ? 1 : 0,
     resting: usable ? 0 : 1,
     unproven: health.unproven(route) ? 1 : 0,

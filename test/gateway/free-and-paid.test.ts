@@ -125,3 +125,13 @@ test("free requests that the host has no room for do not lower what it gets from
   const { json: hosts } = await gateway.admin("/admin/hosts");
   expect(hosts.data.map((each: { cut_workers: number }) => each.cut_workers)).toEqual([0, 0, 0]);
 });
+
+test("the operator sees what failed at the free route, and at the paid one what was served", async () => {
+  const { json: hosts } = await gateway.admin("/admin/hosts");
+  const [free, paid] = hosts.data[0].routes;
+  expect([free.free, paid.free]).toEqual([true, false]);
+  expect(free).toMatchObject({ last_failure: { detail: expect.any(String) } });
+  expect(free.failed).toBeGreaterThan(0);
+  expect(paid).toMatchObject({ verified_free: false, failed: 0, last_failure: null });
+  expect(paid.served).toBeGreaterThan(0);
+});

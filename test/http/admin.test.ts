@@ -255,6 +255,7 @@ test.each(HOST_STATES)(
       ...known,
       host: "h",
       model: "m",
+      free: false,
       verifiedFree: false,
       firstTokenMs: null,
       tokensPerSecond: null,

@@ -141,7 +141,15 @@ test("a browser that opens plain JSON gets the icon that it asks for, once a day
 });
 
 test("how fast each host of a model was measured to be is on the page and in JSON, for all workers", async () => {
-  const measured = { usable: 1, resting: 0, unproven: 0, verifiedFree: false, failed: 0, lastFailure: null };
+  const measured = {
+    free: false,
+    usable: 1,
+    resting: 0,
+    unproven: 0,
+    verifiedFree: false,
+    failed: 0,
+    lastFailure: null,
+  };
   const route = { ...measured, host: "h", model: "m", served: 777, firstTokenMs: 321, tokensPerSecond: 45.5 };
   gateway.routes = [route];
   const { status, json } = await gateway.send("GET", "/status.json");

@@ -1,6 +1,6 @@
 import { ADMIN, type HostAnswer, type RouteAnswer } from "../../api/admin.ts";
 import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
-import { type LiveRoutes, type RouteReport, routeKey } from "../../hosts/route-report.ts";
+import { type LiveRoutes, type RouteReport, reportKey, reportKeyOf } from "../../hosts/route-report.ts";
 import type { HostLoad } from "../../hosts/slots/host-slots.ts";
 import { epochMs, isoTime } from "../../units/clock.ts";
 import { operation } from "../operation.ts";
@@ -15,7 +15,7 @@ export const adminHostEndpoints = () => [
   operation("GET /admin/hosts", ADMIN.hosts, async (_, { config, processes }) => {
     const present = config.catalog;
     const { routes, loads } = await processes.hosts();
-    const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
+    const known = new Map(routes.map((report) => [reportKey(report), report]));
     return list(
       [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, loads)),
     );
@@ -42,7 +42,7 @@ function hostView(
   known: ReadonlyMap<string, RouteReport>,
   loads: LiveRoutes["loads"],
 ): HostAnswer {
-  const views = routes.map((to) => routeView(to, known.get(routeKey(host.id, to.route.model))));
+  const views = routes.map((to) => routeView(to, known.get(reportKeyOf(to.route))));
   const load = loads.find((one) => one.host === host.id);
   return {
     id: host.id,

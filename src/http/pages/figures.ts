@@ -1,5 +1,5 @@
 import type { Model } from "../../catalog/catalog.ts";
-import { type RouteReport, routeKey } from "../../hosts/route-report.ts";
+import { type RouteReport, reportKey, reportKeyOf } from "../../hosts/route-report.ts";
 import type { UsageSums } from "../../store/usage/usage-sums.ts";
 import { type EpochMs, HOUR_MS } from "../../units/clock.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -31,7 +31,7 @@ export function routeFigures(deps: HttpDeps): () => Promise<(model: Model) => re
   const read = async () => {
     try {
       const { routes } = await deps.processes.hosts();
-      latest = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
+      latest = new Map(routes.map((report) => [reportKey(report), report]));
     } catch {
       // The supervisor is busy: the figures from a moment ago are shown.
     }
@@ -53,10 +53,10 @@ export interface RouteFigure {
 
 function figuresOf({ routes }: Model, reports: ReadonlyMap<string, RouteReport>): RouteFigure[] {
   const paid = routes.filter(({ free }) => !free);
-  return (paid.length > 0 ? paid : routes).map(({ host, model }) => {
-    const known = reports.get(routeKey(host.id, model));
+  return (paid.length > 0 ? paid : routes).map((route) => {
+    const known = reports.get(reportKeyOf(route));
     return {
-      host: host.id,
+      host: route.host.id,
       attempts: known === undefined ? 0 : known.served + known.failed,
       firstTokenMs: rounded(known?.firstTokenMs),
       tokensPerSecond: rounded(known?.tokensPerSecond),

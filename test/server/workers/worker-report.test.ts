@@ -31,7 +31,15 @@ class Fixture {
   }
 
   private state(index: number): WorkerState {
-    const route = { host: "h", model: "m", verifiedFree: false, tokensPerSecond: null, served: 3, failed: 1 };
+    const route = {
+      host: "h",
+      model: "m",
+      free: false,
+      verifiedFree: false,
+      tokensPerSecond: null,
+      served: 3,
+      failed: 1,
+    };
     const usable = index === 0 ? 1 : 0;
     const lastFailure =
       index === 0 ? { at: epochMs(9_000), since: epochMs(9_000), detail: "status 500" } : null;
@@ -172,6 +180,7 @@ test("of hosts, it is said at how many workers a route rests and why, and what a
       {
         host: "h",
         model: "m",
+        free: false,
         usable: 1,
         resting: 1,
         unproven: 1,
