@@ -30,6 +30,7 @@ import { receiptEndpoints } from "./endpoints/receipts.ts";
 import { runEndpoints } from "./endpoints/runs.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
 import { webhookEndpoints } from "./endpoints/webhooks.ts";
+import { nextTurn } from "./event-loop-turn.ts";
 import { HttpExchange } from "./exchange.ts";
 import { IdleTimeout } from "./idle-timeout.ts";
 import type { ListenAddress } from "./listen-address.ts";
@@ -74,8 +75,9 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     },
   });
   // Before the endpoints: Elysia's hooks hold for what is added after them.
-  app.onError(({ request, code, error }) => {
+  app.onError(async ({ request, code, error }) => {
     try {
+      await nextTurn();
       const exchange = new HttpExchange(request, {}, app.server, deps, idleTimeout);
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);

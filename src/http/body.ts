@@ -1,6 +1,7 @@
 import { freeMemory, joined } from "../surfaces/json/bytes.ts";
 import { atMost, type Clock } from "../units/clock.ts";
 import { type Refusal, refuse, refused } from "../units/errors/refusal.ts";
+import { nextTurn } from "./event-loop-turn.ts";
 
 /**
  * The request's body, at most `limit` bytes of it. The handler runs once the head has arrived: a length that
@@ -62,7 +63,7 @@ async function readDeclared(
     // Each part has memory of its own, which would stay until the next collection: most of the body a second time.
     freeMemory(value);
     // Bun hands over all that a socket has, part by part, before it looks at any other.
-    await new Promise<void>((next) => setImmediate(next));
+    await nextTurn();
   }
 }
 

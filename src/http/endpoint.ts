@@ -4,6 +4,7 @@ import { internalError, type Refusal, refuse, refused } from "../units/errors/re
 import { loggingChanges } from "./change-origin.ts";
 import { csrfRefusal } from "./csrf.ts";
 import type { HttpDeps } from "./deps.ts";
+import { nextTurn } from "./event-loop-turn.ts";
 import { type HttpExchange, pathOf } from "./exchange.ts";
 import { JsonReply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
@@ -33,6 +34,7 @@ export async function answer(endpoint: Endpoint, exchange: HttpExchange): Promis
       trailers(request) ??
       csrfRefusal(endpoint.about, request, deps.config.settings) ??
       (await loggingChanges(endpoint, exchange, () => endpoint.handle(exchange)));
+    if (refused(outcome) ? outcome.details.closing !== true : endpoint.isBusy !== true) await nextTurn();
     return closingWhereStopping(responseOf(outcome, endpoint, exchange), deps);
   } catch (error) {
     return closingWhereStopping(refusal(failure(error, exchange), exchange), deps);
