@@ -48,11 +48,10 @@ function isFastEnough({ route }: Candidate, { overrides, routeState }: Planning)
   );
 }
 
-/** Whether the order depends on what each process has measured. */
-export const isByMeasure = ([first]: readonly Candidate[], { order, overrides }: Planning): boolean => {
-  const { sort, minThroughput, maxLatency } = overrides.provider;
-  const by = sort?.by ?? first!.model.order ?? order;
-  return by === "latency" || by === "throughput" || minThroughput.length > 0 || maxLatency.length > 0;
+/** Whether every process would order these alike, and the conversation's next request too, whatever it prefers then. */
+export const isLasting = ([first]: readonly Candidate[], { order, overrides }: Planning): boolean => {
+  const by = first!.model.order ?? order;
+  return overrides.provider === NO_PREFERENCES && by !== "latency" && by !== "throughput";
 };
 
 function rank(order: readonly string[], { route }: Candidate): number {

@@ -5,7 +5,7 @@ import { NOT_SOON, type Refusal, refuse, refused } from "../units/errors/refusal
 import { alternativesSentence, workingAlternatives } from "./alternatives.ts";
 import { type Candidate, freeCandidates, type Planning, paidCandidates } from "./candidate.ts";
 import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
-import { acrossModels, isByMeasure, preferredCandidates } from "./host-sort.ts";
+import { acrossModels, isLasting, preferredCandidates } from "./host-sort.ts";
 import {
   allows,
   asksOpenTier,
@@ -29,7 +29,7 @@ export interface Plan {
   readonly tier: "paid" | "open";
   /** At least one. */
   readonly candidates: readonly Candidate[];
-  /** The route with which every process would begin; null if they may differ, and on the Open Tier. */
+  /** The route with which every process would begin each request; null if they may differ, and on the Open Tier. */
   readonly home: Route | null;
   /**
    * For `gateway/auto:<variant>`, the skipped models with the reasons, for `auto_unresolvable` if nothing is left to try.
@@ -102,7 +102,7 @@ function planPaid(planning: Planning, more: readonly string[]): Plan | Refusal {
   return {
     tier: "paid",
     candidates: withNativeFallbacks(all, joined(found.candidates, fallbacks), next, planning),
-    home: healthy === preferred && !isByMeasure(healthy, planning) ? healthy[0]!.route : null,
+    home: healthy === preferred && isLasting(healthy, planning) ? healthy[0]!.route : null,
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto || fallbacks.length > 0 ? "unfit" : "never",
   };

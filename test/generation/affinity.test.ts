@@ -31,3 +31,23 @@ test("a conversation stays with the host that answered it; others go where they 
   expect(first.requests).toHaveLength(5);
   await gateway.close();
 });
+
+test.each([
+  ["an order", { order: ["second"] }],
+  ["a filter", { ignore: ["first"] }],
+])("a conversation that its client sent to a host by %s stays there without it", async (_, provider) => {
+  const fine = sse(chatText().events);
+  const first = await startHost(() => fine);
+  const second = await startHost(() => fine);
+  const gateway = await openTestGateway([hostRow(first, { id: "first" }), hostRow(second, { id: "second" })]);
+  const turn = async (more: object): Promise<string> => {
+    const body = requestBody("chat.completions", { ...more, stream: true });
+    const session = new Headers({ "x-session-id": "s1" });
+    const answer = await gateway.send("chat.completions", body, undefined, session);
+    await read(answer);
+    return gateway.receipt(answer).host;
+  };
+  expect(await turn({ provider })).toBe("second");
+  expect(await turn({})).toBe("second");
+  await gateway.close();
+});
