@@ -178,6 +178,7 @@ interface Sent {
 const NEXT: Readonly<Record<string, string>> = {
   invalid_api_key:
     "The credential was refused. The admin token is the running gateway's GATEWAY_ADMIN_TOKEN, or in the file admin-token of its data folder.",
+  missing_api_key: "Set GATEWAY_OWNER, or use --owner, to ask with a balance's recovery secret or a session.",
 };
 
 /** As many rows as each list gives at once. */
