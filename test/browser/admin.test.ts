@@ -103,6 +103,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
 
   test("raises a customer's limit, and the rest of the key stays", async () => {
     await operator.button(/^Limits/).click();
+    await operator.page.getByText("The balance's credit always applies.").waitFor();
     await operator.field("Dollars per day").fill("80");
     await operator.button("Save").click();
     await operator.page.getByRole("dialog").waitFor({ state: "detached" });
@@ -294,7 +295,7 @@ price_lists: { partner: [{ model: "*", factor: 0.9 }], special: [{ model: "sim/*
   test("revokes a key that was reported as leaked", async () => {
     await operator.link("Balances").click();
     await operator.link(customer.balance_id).click();
-    await operator.button(/Revoke/).click();
+    await operator.button(/^Revoke or-live/).click();
     await operator.button("Revoke now").click();
     // Narrow screens have it next to the name.
     await operator.page.getByText("revoked", { exact: true }).filter({ visible: true }).waitFor();

@@ -42,7 +42,7 @@ export function KeyDialog<Made>({ of, defaults, choices, save, once }: KeyDialog
       <p class="hint">
         {of === null
           ? "Leave empty for the default that the field shows. Everything can be changed later."
-          : "Leave empty for no limit. Your credit always applies."}
+          : "Leave empty for no limit. The balance's credit always applies."}
       </p>
       {choices.priceLists !== undefined && priceLists.length > 0 && (
         <Choice label="Price list" all="that of its balance" options={priceLists} {...priceList} />
