@@ -1,9 +1,8 @@
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
 import { causeOf } from "../units/errors/suspension.ts";
-import { Api } from "./api.ts";
 import { moment } from "./format.ts";
 import { type OwnerContext, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";
@@ -37,47 +36,8 @@ type Stage =
   | { readonly at: "saving"; readonly made: SetUpAnswer }
   | { readonly at: "stuck"; readonly error: unknown };
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a page.
 function Dashboard() {
-  const [stage, setStage] = useState<Stage>({ at: "arriving" });
-  const secrets = useRef(new Map<string, string>()).current;
-  const arrivals = useRef(0);
-  const enter = (visit: Visit, balance: string | null = null) => setStage({ at: "inside", visit, balance });
-  const recover = (secret: string) => enter(recoveryVisit(sessionStorage, secret));
-  const come = async () => {
-    const mine = ++arrivals.current;
-    const arrival = await arrive(sessionStorage, location, history).catch(
-      (error): Stage => ({ at: "stuck", error }),
-    );
-    // A link was pasted while the gateway was still asked who is here: the link is what counts.
-    if (mine === arrivals.current) setStage(arrival);
-  };
-
-  useEffect(() => {
-    come();
-    // A link that is pasted into an open tab changes only the hash.
-    const pasted = () => hasLink(location.hash) && come();
-    addEventListener("hashchange", pasted);
-    return () => removeEventListener("hashchange", pasted);
-  }, []);
-
-  const leave = async (visit: Visit, turnedAway: Visit["by"] | null) => {
-    secrets.clear();
-    setStage({ at: "outside", turnedAway });
-    go("");
-    // Whether or not the gateway receives it, this browser is signed out.
-    await endVisit(visit, sessionStorage).catch(() => {});
-  };
-
-  const api = useMemo(
-    () =>
-      stage.at === "inside"
-        ? // The credential may open nothing, or no longer do.
-          stage.visit.api.on(stage.balance ?? null, () => leave(stage.visit, stage.visit.by))
-        : new Api(null),
-    [stage],
-  );
-
+  const { stage, setStage, secrets, come, enter, recover, leave } = useStage();
   switch (stage.at) {
     case "arriving":
       return null;
@@ -120,20 +80,59 @@ function Dashboard() {
           }}
         />
       );
-    case "inside":
+    case "inside": {
+      const { visit, balance = null } = stage;
+      // The credential may open nothing, or no longer do.
+      const api = visit.api.on(balance, () => leave(visit, visit.by));
       return (
         <ApiProvider value={api}>
           <Inside
-            by={stage.visit.by}
-            balance={stage.balance ?? null}
-            onBalance={(balance) => enter(stage.visit, balance)}
+            by={visit.by}
+            balance={balance}
+            onBalance={(chosen) => enter(visit, chosen)}
             secrets={secrets}
             onRecovery={recover}
-            onLeave={() => leave(stage.visit, null)}
+            onLeave={() => leave(visit, null)}
           />
         </ApiProvider>
       );
+    }
   }
+}
+
+/** The stage, and the ways from one to the next; `secrets` are of keys that this tab has made, by id. */
+function useStage() {
+  const [stage, setStage] = useState<Stage>({ at: "arriving" });
+  const secrets = useRef(new Map<string, string>()).current;
+  const arrivals = useRef(0);
+  const enter = (visit: Visit, balance: string | null = null) => setStage({ at: "inside", visit, balance });
+  const recover = (secret: string) => enter(recoveryVisit(sessionStorage, secret));
+  const come = async () => {
+    const mine = ++arrivals.current;
+    const arrival = await arrive(sessionStorage, location, history).catch(
+      (error): Stage => ({ at: "stuck", error }),
+    );
+    // A link was pasted while the gateway was still asked who is here: the link is what counts.
+    if (mine === arrivals.current) setStage(arrival);
+  };
+
+  useEffect(() => {
+    come();
+    // A link that is pasted into an open tab changes only the hash.
+    const pasted = () => hasLink(location.hash) && come();
+    addEventListener("hashchange", pasted);
+    return () => removeEventListener("hashchange", pasted);
+  }, []);
+
+  const leave = async (visit: Visit, turnedAway: Visit["by"] | null) => {
+    secrets.clear();
+    setStage({ at: "outside", turnedAway });
+    go("");
+    // Whether or not the gateway receives it, this browser is signed out.
+    await endVisit(visit, sessionStorage).catch(() => {});
+  };
+
+  return { stage, setStage, secrets, come, enter, recover, leave };
 }
 
 function Inside({ by, balance, onBalance, secrets, onRecovery, onLeave }: InsideProps) {
