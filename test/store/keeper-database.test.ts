@@ -3,11 +3,13 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Debit } from "../../src/ledger/credit.ts";
 import { SqlKeyStore } from "../../src/store/customers/key-store.ts";
 import { changesOne, finds, sql, touch } from "../../src/store/database/database.ts";
 import { SqliteDatabase } from "../../src/store/database/sqlite-database.ts";
+import { SqlCreditStore } from "../../src/store/ledger/credits.ts";
 import { SqliteLedgerStore } from "../../src/store/ledger/sqlite-ledger-store.ts";
-import { openKeeper } from "../../src/store/nodes/keeper.ts";
+import { committing, openKeeper } from "../../src/store/nodes/keeper.ts";
 import { KeeperDatabase } from "../../src/store/nodes/keeper-node-store.ts";
 import type { KeeperOperations } from "../../src/store/nodes/keeper-operations.ts";
 import { SqlPaymentStore } from "../../src/store/payments/payment-store.ts";
@@ -16,7 +18,9 @@ import { epochMs, systemClock } from "../../src/units/clock.ts";
 import { StoreContended } from "../../src/units/errors/bookkeeping.ts";
 import { refuse } from "../../src/units/errors/refusal.ts";
 import type { BalanceId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { until } from "../fakes/until.ts";
 import { paymentCases } from "./payment-cases.ts";
 
 const ends: (() => unknown)[] = [];
@@ -213,4 +217,33 @@ test("a node removes what nobody used, but nothing of which another was granted 
   expect(others.query("SELECT id FROM keys").all()).toEqual([{ id: "key_b" }]);
   expect(forgotten).toContain("bal_a");
   expect(noticed).toHaveLength(1);
+});
+
+test.each([
+  ["credit", (at: SqlCreditStore, entry: Debit & { amount: NanoUsd }) => at.credit(entry)],
+  ["debit", (at: SqlCreditStore, entry: Debit & { amount: NanoUsd }) => at.debit(entry)],
+])("a repeated %s is answered at another node once the first is durable", async (_, send) => {
+  const { database, others } = open();
+  const entry = { balanceId: "bal_a" as BalanceId, note: null, at: epochMs(1), amount: 5 as NanoUsd };
+  await new SqlCreditStore(database).credit({ ...entry, idempotencyKey: "first" });
+  const synced = Promise.withResolvers<void>();
+  const registry = { note: () => 0 };
+  let requests = 0;
+  const commit = committing(new SqliteDatabase(others), registry, () => {
+    requests += 1;
+    return synced.promise;
+  });
+  const here = new Database(others.filename, { readonly: true });
+  ends.push(() => here.close());
+  const answered: string[] = [];
+  const answers = ["one node", "another"].map(async (name) => {
+    const at = new SqlCreditStore(new KeeperDatabase(here, { commit }));
+    await send(at, { ...entry, idempotencyKey: "repeated" });
+    answered.push(name);
+  });
+  await until(() => requests === 2);
+  expect(answered).toEqual([]);
+  synced.resolve();
+  await Promise.all(answers);
+  expect(others.query("SELECT count(*) AS rows FROM credits").get()).toEqual({ rows: 2 });
 });

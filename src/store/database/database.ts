@@ -49,6 +49,9 @@ export abstract class Database {
    */
   abstract settledThrough(table: NumberedTable): Promise<number | null>;
 
+  /** Resolves once everything that was read is as durable as a commit; at once where nobody reads what is not. */
+  async settled(): Promise<void> {}
+
   /** One statement by itself. Its rows have the names and types of their columns. */
   read<Row>(texts: TemplateStringsArray, ...values: SqlValue[]): Promise<Row[]> {
     return this.rows<Row>(sql(texts, ...values));

@@ -61,8 +61,11 @@ export class SqlCreditStore<Db extends Database = Database> {
    * also of what is granted, as a claim. Returns what was done under that key, now or before; or what could be taken, and
    * then nothing was. The only ledger decides by itself what it takes, and `holds` that.
    */
-  debit(debit: Debit, holds?: TakenCredit): Promise<Credit | TooMuch> {
-    return this.db.change(debit.balanceId, () => this.db.decided(debiting(this.db, debit, holds)));
+  async debit(debit: Debit, holds?: TakenCredit): Promise<Credit | TooMuch> {
+    const { db } = this;
+    const done = await db.change(debit.balanceId, () => db.decided(debiting(db, debit, holds)));
+    await db.settled();
+    return done;
   }
 
   /** Open claims behind this key, in the order of their keys. */
@@ -89,7 +92,9 @@ export class SqlCreditStore<Db extends Database = Database> {
 
   async entry(idempotencyKey: string): Promise<Credit | null> {
     const [row] = await this.db.rows<CreditRow>(sql`${entryOf(idempotencyKey)} ${this.db.forUpdate}`);
-    return row === undefined ? null : creditFromRow(row);
+    if (row === undefined) return null;
+    await this.db.settled();
+    return creditFromRow(row);
   }
 
   /** Newest first. */

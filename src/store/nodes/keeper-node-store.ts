@@ -114,6 +114,11 @@ export class KeeperDatabase extends SqliteDatabase {
     const { rows, version } = done;
     return { rows, durable: async () => (version === null ? undefined : this.acknowledged(version)) };
   }
+
+  /** The file has commits of other nodes before the keeper has synced them. */
+  override async settled(): Promise<void> {
+    await this.keeper.commit([], []);
+  }
 }
 
 /** A turn takes a sync of the disk, so later callers would wait for seconds. */
