@@ -70,7 +70,7 @@ export async function exportStorm(stores: readonly string[], kills: number): Pro
 }
 
 const SENDERS = 8;
-const REQUESTS = 12;
+const REQUESTS = 4;
 const MAX_TRIES = 2_000;
 const BODY = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(20) }] };
 
