@@ -6,14 +6,12 @@ import type { RandomBytes } from "../../src/units/random.ts";
 import { type Made, type OpenGateway, open, openIn } from "../gateway/open.ts";
 
 const MODELS = 225;
-const KEYS = 1_000;
-const RECEIPTS = 100_000;
 
 /**
- * A gateway as one looks after a busy fortnight: 225 models at two hosts, 1,000 keys of one owner and 100,000 receipts.
- * They are written into the database while no gateway has it open.
+ * A gateway as one looks after a busy fortnight: 225 models at two hosts, 1,000 keys of one owner and 100,000 receipts,
+ * unless fewer will do. They are written into the database while no gateway has it open.
  */
-export async function openLargeWorld(count = KEYS): Promise<{
+export async function openLargeWorld({ keys = 1_000, receipts = 100_000 } = {}): Promise<{
   gateway: OpenGateway;
   owner: Made;
   keyIds: readonly string[];
@@ -22,7 +20,7 @@ export async function openLargeWorld(count = KEYS): Promise<{
   const owner = await first.key(1_000, { name: "key-0000" });
   const { folder } = first;
   await first.gateway.stop();
-  const keyIds = fill(join(folder.env.GATEWAY_DATA!, "gateway.sqlite"), owner, count);
+  const keyIds = fill(join(folder.env.GATEWAY_DATA!, "gateway.sqlite"), owner, keys, receipts);
   return { gateway: await openIn(folder), owner, keyIds };
 }
 
@@ -48,39 +46,43 @@ ${Array.from({ length: MODELS }, (_, index) => {
 }).join("\n")}
 `;
 
-function fill(path: string, owner: Made, count: number): string[] {
+function fill(path: string, owner: Made, count: number, receipts: number): string[] {
   const db = new Database(path);
-  const ids = db.transaction(() => {
-    const own = db
-      .query<Record<string, string | number | null>, [string]>("SELECT * FROM keys WHERE id = ?")
-      .get(owner.id)!;
-    const names = Object.keys(own);
-    const addKey = db.query(
-      `INSERT INTO keys (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-    );
-    const keys = [owner.id];
-    for (let index = 1; index < count; index++) {
-      const id = `key_${String(index).padStart(22, "a")}`;
-      const row = {
-        // Its own id wherever the first key has its: no key replaced another.
-        ...Object.fromEntries(names.map((name) => [name, own[name] === owner.id ? id : own[name]])),
-        id,
-        hash: Bun.CryptoHasher.hash("sha256", id, "hex"),
-        name: `key-${String(index).padStart(4, "0")}`,
-        state: index % 50 === 0 ? "revoked" : "active",
-      };
-      addKey.run(...(names.map((name) => row[name as keyof typeof row]) as (string | number | null)[]));
-      keys.push(id);
-    }
-    addReceipts(db, owner.balance_id, keys);
-    return keys;
-  })();
+  // The gateway's threads may still be closing it.
+  db.run("PRAGMA busy_timeout = 60000");
+  const ids = db
+    .transaction(() => {
+      const own = db
+        .query<Record<string, string | number | null>, [string]>("SELECT * FROM keys WHERE id = ?")
+        .get(owner.id)!;
+      const names = Object.keys(own);
+      const addKey = db.query(
+        `INSERT INTO keys (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+      );
+      const keys = [owner.id];
+      for (let index = 1; index < count; index++) {
+        const id = `key_${String(index).padStart(22, "a")}`;
+        const row = {
+          // Its own id wherever the first key has its: no key replaced another.
+          ...Object.fromEntries(names.map((name) => [name, own[name] === owner.id ? id : own[name]])),
+          id,
+          hash: Bun.CryptoHasher.hash("sha256", id, "hex"),
+          name: `key-${String(index).padStart(4, "0")}`,
+          state: index % 50 === 0 ? "revoked" : "active",
+        };
+        addKey.run(...(names.map((name) => row[name as keyof typeof row]) as (string | number | null)[]));
+        keys.push(id);
+      }
+      addReceipts(db, owner.balance_id, keys, receipts);
+      return keys;
+    })
+    .immediate();
   db.close();
   return ids;
 }
 
 /** Over a fortnight up to now, each key and model in turn; one of forty failed. */
-function addReceipts(db: Database, balance: string, keys: readonly string[]): void {
+function addReceipts(db: Database, balance: string, keys: readonly string[], count: number): void {
   const add = db.query(
     `INSERT INTO ends (receipt, at, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
      VALUES (?, ?, ?, ?, ?, ?, 0, 0, '', '', ?)`,
@@ -88,8 +90,8 @@ function addReceipts(db: Database, balance: string, keys: readonly string[]): vo
   const random: RandomBytes = (into) => crypto.getRandomValues(into);
   const now = Date.now();
   let spent = 0;
-  for (let index = 0; index < RECEIPTS; index++) {
-    const at = (now - Math.floor(((RECEIPTS - index) * 14 * 24 * HOUR_MS) / RECEIPTS)) as EpochMs;
+  for (let index = 0; index < count; index++) {
+    const at = (now - Math.floor(((count - index) * 14 * 24 * HOUR_MS) / count)) as EpochMs;
     const failed = index % 40 === 0;
     const charged = failed ? 0 : 100_000 + ((index * 7_919) % 900_000);
     const id = newReceiptId(at, random);

@@ -66,11 +66,11 @@ type Way = (clicks: Clicks) => Promise<unknown>;
 /** With the clicks that it takes. */
 const task = (name: string, takes: number, way: Way) => [name, takes, way] as const;
 
-describe.skipIf(browserMissing)("with 225 models, 1,000 keys and 100,000 receipts", () => {
+describe.skipIf(browserMissing)("with 225 models, 1,000 keys and 20,000 receipts", () => {
   let world: World;
 
   beforeAll(async () => {
-    world = await openLargeWorld();
+    world = await openLargeWorld({ receipts: 20_000 });
     // Nobody listens at its hosts.
     for (let request = 0; request < 4; request++) {
       await world.gateway.chat(world.owner.key, { model: "aurora/model-0", max_tokens: 10 });
@@ -121,7 +121,7 @@ describe.skipIf(browserMissing)("with 225 models, 1,000 keys and 100,000 receipt
       await clicks.rows.first().waitFor();
       clicks.count += 1;
       const file = await clicks.visitor.saved("Export CSV of these receipts", /\.csv$/);
-      expect(file.split("\n").length).toBeGreaterThan(5_000);
+      expect(file.split("\n").length).toBeGreaterThan(1_000);
     }),
     task("a key by its name, and a cap of $2 a day on it", 4, async (clicks) => {
       await clicks.link("Keys");
@@ -265,27 +265,30 @@ describe.skipIf(browserMissing)("with 225 models, 1,000 keys and 100,000 receipt
     }),
   ];
 
-  for (const width of [1280, 320]) {
+  describe.each([1280, 320])("at %d pixels", (width) => {
+    let visitor: Visitor;
+    beforeAll(async () => {
+      visitor = await Visitor.arrive(world.gateway.url, { width });
+      await visitor.context.grantPermissions(["clipboard-write"]);
+      await visitor.enter(world.owner.recovery_secret);
+    });
+
     for (const [at, tasks] of [
       ["/dashboard", OWNER],
       ["/admin", OPERATOR],
     ] as const) {
       test.each(tasks)(
-        `at ${width} pixels, %s: %d clicks`,
+        "%s: %d clicks",
         async (_task, takes, way) => {
-          const visitor = await Visitor.arrive(world.gateway.url, { width });
-          await visitor.context.grantPermissions(["clipboard-write"]);
-          await visitor.enter(world.owner.recovery_secret);
           await visitor.goto(at);
           await visitor.heading("Overview").waitFor();
           const clicks = new Clicks(visitor);
           await way(clicks);
           expect(clicks.count).toBe(takes);
           expect(takes).toBeLessThanOrEqual(MAX_CLICKS);
-          await visitor.context.close();
         },
         120_000,
       );
     }
-  }
+  });
 });
