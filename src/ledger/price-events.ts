@@ -4,7 +4,7 @@ import type { EpochMs } from "../units/clock.ts";
 
 /** The prices that a process puts in force. */
 export interface NotedPrices extends PriceSnapshot {
-  /** That of applied model lists: see store/books/model-versions. */
+  /** That of applied model lists: see store/nodes/fleet. */
   readonly modelVersion: number;
 }
 
