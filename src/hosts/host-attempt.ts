@@ -95,8 +95,7 @@ export class HostAttempt {
       } else {
         if (outcome !== null && answerOf(outcome) !== null) this.exchange?.done();
         else this.exchange?.cancel();
-        // Free requests meet limits of their own.
-        if (outcome !== null && !this.candidate.route.free && overloads(outcome)) slot.overloaded();
+        if (outcome !== null && overloads(outcome)) slot.overloaded();
         slot.release();
       }
     }

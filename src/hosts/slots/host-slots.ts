@@ -294,7 +294,9 @@ class HostQueue {
     return this.keys!.take(request) ?? this.keys!.take(ANY) ?? key;
   }
 
-  overloaded(startedMs: number): void {
+  overloaded(startedMs: number, isFree: boolean): void {
+    // Free requests meet limits of their own, which are not those of paid ones.
+    if (isFree && this.hasPaidRoutes) return;
     this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs());
   }
 
@@ -321,7 +323,7 @@ class HostSlot implements Slot {
   }
 
   overloaded(): void {
-    this.queue.overloaded(this.startedMs);
+    this.queue.overloaded(this.startedMs, this.isFree);
   }
 
   used(tokens: number): void {

@@ -164,6 +164,20 @@ describe("the line before a host", () => {
   });
 });
 
+test.each([
+  ["no paid routes, free ones lower", [], 21],
+  ["paid routes, free ones do not lower", ["h"], 100],
+])("at a host with %s the limit when the host complains", (_, paid, limit) => {
+  const host = { id: "h", maxConcurrent: 100 };
+  const clock = new ManualClock();
+  const slots = new HostSlots(clock);
+  slots.prepare([host], new Set(paid));
+  const taken = Array.from({ length: 30 }, () => slots.take(host, undefined, true)!);
+  clock.advance(1);
+  taken[0]!.overloaded();
+  expect([...slots.loads()][0]!.limit).toBe(limit);
+});
+
 test("a full line is no reason to turn away once the host takes more again", async () => {
   const host = { id: "h", maxConcurrent: 20 };
   const clock = new ManualClock();
