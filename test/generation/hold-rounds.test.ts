@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Price } from "../../src/catalog/price.ts";
 import { NO_TOKENS } from "../../src/catalog/tokens.ts";
-import { Hold, RunningStream } from "../../src/generation/hold.ts";
+import { Hold } from "../../src/generation/hold.ts";
+import { RunningStream } from "../../src/generation/stream/running-stream.ts";
 import type { GrantAnswer } from "../../src/ledger/grants.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Host } from "../../src/catalog/catalog.ts";
 import type { Price } from "../../src/catalog/price.ts";
-import { Hold, RunningStream } from "../../src/generation/hold.ts";
-import { RunningCount } from "../../src/generation/running-count.ts";
+import { Hold } from "../../src/generation/hold.ts";
+import { RunningCount } from "../../src/generation/stream/running-count.ts";
+import { RunningStream } from "../../src/generation/stream/running-stream.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";

@@ -10,7 +10,7 @@ import type { Sink, StreamedAnswer } from "../answer.ts";
 import { notePrompt } from "../billed-tokens.ts";
 import type { GenerationDeps, GenerationSettings } from "../deps.ts";
 import { aheadOf } from "../expected-output.ts";
-import { type Hold, RunningStream } from "../hold.ts";
+import type { Hold } from "../hold.ts";
 import {
   billedBy,
   costOfEnd,
@@ -22,9 +22,10 @@ import { type BilledAnswer, billedAnswer, noteCosts } from "../native-fallback-b
 import type { ConversationSize } from "../prompt-sizes.ts";
 import type { Recount } from "../recount.ts";
 import { upstreamError } from "../refusals.ts";
-import { RunningCount } from "../running-count.ts";
 import { type StreamStop, streamStop } from "./out-of-credit.ts";
 import { type RelayContext, type RelayEnd, relay } from "./relay.ts";
+import { RunningCount } from "./running-count.ts";
+import { RunningStream } from "./running-stream.ts";
 
 /**
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no

@@ -17,11 +17,21 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     "the worst case need not fit": ["spent + worst <= limit && counter.room(limit)", "counter.room(limit)"],
     "only the worst case has to fit": [" && counter.room(limit) >= amount", ""],
   }),
-  ...mutantsOf("src/generation/hold.ts", {
+  ...mutantsOf("src/generation/stream/running-stream.ts", {
     "silence does not count": ["ms > QUIET_MS ? tokensIn(ms, this.pace) : 0", "0 * ms"],
     "thoughts are forgotten when words come": ["      this.unseen += this.silently(nowMs);\n", ""],
     "words that the host has reported are counted against it": ["    this.count?.reported();\n", ""],
     "words do not count": ["const { seen } = this;", "const seen = 0;"],
+    "a host that tells of more than its model writes is held for less": [
+      "const reported = usage.output + this.judge.text.estimateSinceReport;",
+      "const reported = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);",
+    ],
+    "what a host says that it thought is not believed": [
+      "    this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);\n",
+      "",
+    ],
+  }),
+  ...mutantsOf("src/generation/hold.ts", {
     "nobody looks at a hold while its stream is silent": [
       "|| !this.grows ? Infinity : this.stream.dueMs",
       "|| !this.grows ? Infinity : Infinity",
@@ -86,14 +96,6 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
       "this.longest)",
     ],
     "a step takes more than the worst case": ["Math.min(this.step, bound - this.output)", "this.step"],
-    "a host that tells of more than its model writes is held for less": [
-      "const reported = usage.output + this.judge.text.estimateSinceReport;",
-      "const reported = Math.min(usage.output + this.judge.text.estimateSinceReport, longest);",
-    ],
-    "what a host says that it thought is not believed": [
-      "    this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);\n",
-      "",
-    ],
   }),
   ...mutantsOf("src/generation/admission.ts", {
     "a request is refused whose prompt was not counted": [

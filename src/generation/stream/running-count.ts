@@ -1,5 +1,5 @@
-import { type AnswerText, BEGINNING, type TextMoment } from "../tokens/answer-text.ts";
-import type { Counts } from "./billed-tokens.ts";
+import { type AnswerText, BEGINNING, type TextMoment } from "../../tokens/answer-text.ts";
+import type { Counts } from "../billed-tokens.ts";
 
 /**
  * The exact tokens of a stream that runs, for where its estimate would end it: prose is estimated a third too high,

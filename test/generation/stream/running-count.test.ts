@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RunningCount } from "../../src/generation/running-count.ts";
+import { RunningCount } from "../../../src/generation/stream/running-count.ts";
 
 /** A text of which 100 tokens more have come at each look; a count ends when the test says so. */
 function running() {
