@@ -85,7 +85,7 @@ export const TAKE_BACK_MUTANTS: readonly Mutant[] = [
   }),
   ...mutantsOf("src/store/ledger/credits.ts", {
     "what a claim has lost is not credited in memory": [
-      "committed: () => this.onCredited(balanceId, decided.result!)",
+      "committed: () => this.onCredited(balanceId, lost)",
       "committed: () => {}",
     ],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a line of the source.

@@ -52,10 +52,10 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/ledger/reservation.ts", {
     "a hold on a budget that was left is journaled whole": [
       [
-        "    amount: held,\n    counters: counters.ids,",
-        "    amount: held,\n    counters: [...counters.ids, ...parts.map(({ counter }) => counter.id)],",
+        "  amount: held,\n  counters: counters.ids,",
+        "  amount: held,\n  counters: [...counters.ids, ...parts.map(({ counter }) => counter.id)],",
       ],
-      ["    parts.length === 0\n      ? whole", "    parts.length >= 0\n      ? whole"],
+      ["    parts.length === 0 ? undefined : parts.map(", "    parts.length >= 0 ? undefined : parts.map("],
     ],
   }),
   ...mutantsOf("src/ledger/counter.ts", {
