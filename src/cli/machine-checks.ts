@@ -1,8 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { hostAndPort, type MetricsAddress } from "../config/address.ts";
+import { BETTER_TOKEN, isGuessable, weaknessOf } from "../customers/operators/token-strength.ts";
 import { isLoopback } from "../ledger/limits/address.ts";
-import { BETTER_TOKEN, folderInUse, isGuessable, remedyFor, weaknessOf } from "../store/data-folder.ts";
+import { folderInUse, remedyFor } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { counted, messageOf } from "./console.ts";
 import { type Finding, failing, ok, okIf, warning } from "./finding.ts";

@@ -5,13 +5,8 @@ import { banner } from "../config/banner.ts";
 import { type Config, isDiskless } from "../config/config.ts";
 import { ConfigError } from "../config/problem.ts";
 import { DEFAULTS } from "../config/read-config.ts";
-import {
-  BETTER_TOKEN,
-  DataFolderError,
-  dataFolderPath,
-  isGuessable,
-  remedyFor,
-} from "../store/data-folder.ts";
+import { BETTER_TOKEN, isGuessable } from "../customers/operators/token-strength.ts";
+import { DataFolderError, dataFolderPath, remedyFor } from "../store/data-folder.ts";
 import { diskRefused, isDamaged } from "../store/database/sqlite.ts";
 import { isDamagedFile } from "../store/journal/journal.ts";
 import { schemaVersion } from "../store/schema/migrations.ts";

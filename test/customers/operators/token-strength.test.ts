@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isGuessable } from "../../src/store/data-folder.ts";
+import { isGuessable } from "../../../src/customers/operators/token-strength.ts";
 
 test.each([
   "gatewayadmin2026",
