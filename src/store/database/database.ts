@@ -150,8 +150,8 @@ export class EachRow<Column extends string = string> {
     /** In the order of the columns. */
     readonly rows: readonly (readonly (string | number | null)[])[],
     readonly write: (row: RowParts<Column>) => SqlPart,
-    /** Gets the first column of the rows for which the statement has changed something. */
-    readonly getsChanged = false,
+    /** The step gets the first column of the rows for which the statement has changed something. */
+    readonly returnsChanged = false,
   ) {}
 }
 

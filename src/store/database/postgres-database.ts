@@ -163,7 +163,7 @@ async function stepped<Result>(client: SQL, steps: Steps<Result>): Promise<Resul
   return step.value;
 }
 
-function writingAll({ columns, rows, write, getsChanged }: EachRow): SqlPart {
+function writingAll({ columns, rows, write, returnsChanged }: EachRow): SqlPart {
   const names = Object.keys(columns);
   const named = rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at]])));
   const from = sql`FROM ${postgresTable(named, columns)} AS each_row`;
@@ -172,7 +172,7 @@ function writingAll({ columns, rows, write, getsChanged }: EachRow): SqlPart {
     from,
     cell: (column) => verbatim(`each_row.${column}`),
   });
-  return getsChanged ? sql`${part} RETURNING ${verbatim(names[0]!)}` : part;
+  return returnsChanged ? sql`${part} RETURNING ${verbatim(names[0]!)}` : part;
 }
 
 /** In one go: none needs what another answers. */

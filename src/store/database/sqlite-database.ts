@@ -114,7 +114,7 @@ export class SqliteDatabase extends Database {
     return [];
   }
 
-  private writeEach({ columns, rows, write, getsChanged }: EachRow): unknown[] {
+  private writeEach({ columns, rows, write, returnsChanged }: EachRow): unknown[] {
     if (rows.length === 0) return [];
     const names = Object.keys(columns);
     const marks = names.map((_, at) => `?${at + 1}`);
@@ -128,7 +128,7 @@ export class SqliteDatabase extends Database {
     const written: unknown[] = [];
     for (const row of rows) {
       const { changes } = values.length === 0 ? statement.run(...row) : statement.run(...row, ...values);
-      if (getsChanged && changes > 0) written.push({ [names[0]!]: row[0]! });
+      if (returnsChanged && changes > 0) written.push({ [names[0]!]: row[0]! });
     }
     return written;
   }
