@@ -9,6 +9,7 @@ import { KINDS } from "../../bench/peers/kinds.ts";
 import type { Peer } from "../../bench/peers/peer.ts";
 import { circumstances, publish } from "../../bench/peers/publish.ts";
 import { tables } from "../../bench/peers/report.ts";
+import type { Part } from "../../bench/peers/rounds.ts";
 import { benchPeers } from "../../bench/peers.ts";
 import { macroFigures, microFigures } from "../../bench/regression.ts";
 
@@ -25,7 +26,8 @@ const SMALL = {
 };
 
 test("the peers' suite runs, small: with memory, floods, a kill and a host that goes away", async () => {
-  const size = { ...SMALL, connections: [1, 4], open: [10, 20], faults: true };
+  const parts: Part[] = ["requests", "latency", "streams", "first bytes", "half load"];
+  const size = { ...SMALL, parts, connections: [1, 4], open: [10, 20], faults: true };
   const run = await benchPeers([gateway], size, () => {});
   expect(run.skipped).toEqual([]);
   const [own] = run.peers;
