@@ -204,7 +204,7 @@ class HostQueue {
   }
 
   isFullFor({ id, balanceId }: SenderKey, isFree: boolean): boolean {
-    if (!this.queue.full || this.inFlight < this.slots) return false;
+    if (!this.queue.full || this.hasSlot(isFree)) return false;
     return this.queue.refuses({ turn: balanceId, key: id, size: 0, rank: isFree ? FREE : PAID });
   }
 
@@ -267,6 +267,12 @@ class HostQueue {
     this.share?.need(Math.min(this.inFlight + this.waiting + 1, this.limit.now(this.clock)));
   }
 
+  private hasSlot(isFree: boolean): boolean {
+    const { slots } = this;
+    if (this.inFlight >= slots) return false;
+    return !(isFree && this.hasPaidRoutes) || this.freeInFlight < Math.max(1, slots / 2);
+  }
+
   private invite(): void {
     if (this.waiting > 0) this.queue.invite(this.admit);
   }
@@ -275,11 +281,10 @@ class HostQueue {
     this.occupy(this.keys === null ? ANY : { ...ANY, tokens }, rank === FREE);
 
   private occupy(request: KeyRequest, isFree: boolean): HostSlot | null {
-    if (this.inFlight >= this.slots) {
+    if (!this.hasSlot(isFree)) {
       this.requestSlots();
       return null;
     }
-    if (isFree && this.hasPaidRoutes && this.freeInFlight >= Math.max(1, this.slots / 2)) return null;
     const key = this.keys === null ? null : this.keys.take(request);
     if (key === null && this.keys !== null) return null;
     this.inFlight += 1;

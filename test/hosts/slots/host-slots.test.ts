@@ -178,6 +178,16 @@ test.each([
   expect([...slots.loads()][0]!.limit).toBe(limit);
 });
 
+test("free requests that have their half and fill the line are turned away, and paid ones are not", () => {
+  const host = { id: "h", maxConcurrent: 4 };
+  const slots = new HostSlots(new ManualClock());
+  slots.prepare([host], new Set(["h"]));
+  expect([1, 2, 3].map(() => slots.take(host, undefined, true) !== null)).toEqual([true, true, false]);
+  for (let n = 0; n < MAX_WAITING; n++) void slots.wait(host, sender(`${n}`, "key", true), 60_000, STAYS);
+  expect(slots.full(host, keyOf("one more"), true)).toBe(true);
+  expect(slots.full(host, keyOf("one more"), false)).toBe(false);
+});
+
 test("a full line is no reason to turn away once the host takes more again", async () => {
   const host = { id: "h", maxConcurrent: 20 };
   const clock = new ManualClock();
