@@ -47,7 +47,7 @@ export const ERRORS = {
     status: 401,
     type: "invalid_request_error",
     retryable: false,
-    when: "The key is unknown, was revoked, has expired, or is past the 24-hour grace window after a rotation.",
+    when: "The key is unknown, was revoked, has expired, or is past its grace window after a rotation, by default 24 hours.",
     fix: "Keys begin with or-live-. Create one in the dashboard or with POST /v1/keys. If the key is lost, rotating it with the recovery secret replaces it at once.",
   },
   insufficient_credit: {
@@ -117,7 +117,7 @@ export const ERRORS = {
     status: 413,
     type: "invalid_request_error",
     retryable: false,
-    when: "The body is larger than 10 MB. It is refused before it is fully read.",
+    when: "The body is larger than the limit, by default 10 MB. It is refused before it is fully read.",
     fix: "Send a smaller body; refer to images and files by URL instead of embedding them.",
   },
   upstream_error: {
@@ -125,13 +125,13 @@ export const ERRORS = {
     type: "api_error",
     retryable: true,
     when: "The host failed after streaming began, when no other host can take over.",
-    fix: "Send the request again. If fewer than 50 output tokens had been produced, the charge was written off automatically.",
+    fix: "Send the request again. If few output tokens had been produced, by default fewer than 50, the charge was written off automatically.",
   },
   request_timeout: {
     status: 504,
     type: "api_error",
     retryable: true,
-    when: "No host produced a first token in time: within 30 seconds, across 3 hosts.",
+    when: "No host produced a first token in time: by default within 30 seconds, across 3 hosts.",
     fix: "Send the request again, or choose a faster model.",
   },
   invalid_request: {
