@@ -384,7 +384,11 @@ class Failover {
 
   /** The host has its turn again, without `fallbacks`, which are then the gateway's to try. */
   private addWithoutFallbacks(candidate: Candidate): void {
-    this.deps.health.refusesFallbacks(candidate.route, candidate.nativeFallbacks!.map(routeOf));
+    this.deps.health.refusesFallbacks(
+      candidate.route,
+      candidate.nativeFallbacks!.map(routeOf),
+      this.call.balanceId,
+    );
     this.addKey(withoutNativeFallbacks(candidate));
   }
 

@@ -90,7 +90,7 @@ export interface RouteState extends RouteAvailability {
   /** The same in tokens a second. */
   throughput(route: Route, by: BalanceId): number | null;
   /** Whether the host may be sent `fallbacks`: it has not lately refused these behind that one. */
-  takesFallbacks(route: Route, next: readonly Route[]): boolean;
+  takesFallbacks(route: Route, next: readonly Route[], by: BalanceId): boolean;
   /** Milliseconds since anybody was sent there to look, Infinity if nobody was; 0 where this customer is not to be. */
   explorationDueMs(route: Route, by: BalanceId): number;
 }

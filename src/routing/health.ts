@@ -96,13 +96,13 @@ export class Health {
     return this.speed(route)?.tokensPerSecondFor(by, this.clock.elapsedMs()) ?? null;
   }
 
-  takesFallbacks(route: Route, next: readonly Route[]): boolean {
-    return !this.refusedFallbacks.has(route, next, this.clock.elapsedMs());
+  takesFallbacks(route: Route, next: readonly Route[], by: BalanceId): boolean {
+    return !this.refusedFallbacks.has(route, next, by, this.clock.elapsedMs());
   }
 
   /** The host refused these `fallbacks`: for a while, the gateway falls back by itself. */
-  refusesFallbacks(route: Route, next: readonly Route[]): void {
-    this.refusedFallbacks.refused(route, next, this.clock.elapsedMs());
+  refusesFallbacks(route: Route, next: readonly Route[], by: BalanceId): void {
+    this.refusedFallbacks.refused(route, next, by, this.clock.elapsedMs());
   }
 
   /** Call before the first attempt of a request. */

@@ -1,5 +1,6 @@
 import type { Route } from "../catalog/catalog.ts";
 import { boundedCache } from "../units/bounded-cache.ts";
+import type { BalanceId } from "../units/id.ts";
 import type { Candidate, Planning } from "./candidate.ts";
 
 /**
@@ -10,7 +11,7 @@ export function withNativeFallbacks(
   candidates: readonly Candidate[],
   all: readonly Candidate[],
   ids: readonly string[],
-  { model: requested, overrides, routeState }: Planning,
+  { model: requested, overrides, routeState, by }: Planning,
 ): readonly Candidate[] {
   if (!overrides.mayFallBackNatively || ids.length === 0 || ids.length > MAX_NATIVE_FALLBACKS)
     return candidates;
@@ -23,7 +24,7 @@ export function withNativeFallbacks(
       return next === undefined ? [] : [next];
     });
     const takesAll = nativeFallbacks.length === ids.length;
-    return takesAll && routeState.takesFallbacks(route, nativeFallbacks.map(routeOf))
+    return takesAll && routeState.takesFallbacks(route, nativeFallbacks.map(routeOf), by)
       ? { ...candidate, nativeFallbacks }
       : candidate;
   });
@@ -60,21 +61,24 @@ export function memberNamed(name: string | null, chain: readonly Candidate[], af
 
 const undated = (name: string): string => name.replace(/-(\d{8}|\d{4}-\d\d-\d\d|latest)$/, "");
 
-/** Fallbacks that a host has refused, which is its own list. A later version of it may be another. */
+/**
+ * Fallbacks that a host has refused, which is its own list. A later version of it may be another. By balance, because a host's
+ * refusal may be about what one sender's request says of them.
+ */
 export class RefusedFallbacks {
   private readonly untilMs = boundedCache<string, number>(MAX_KEPT);
 
-  refused(route: Route, next: readonly Route[], nowMs: number): void {
-    this.untilMs.set(nameOf(route, next), nowMs + KEPT_MS);
+  refused(route: Route, next: readonly Route[], by: BalanceId, nowMs: number): void {
+    this.untilMs.set(nameOf(route, next, by), nowMs + KEPT_MS);
   }
 
-  has(route: Route, next: readonly Route[], nowMs: number): boolean {
-    return nowMs < (this.untilMs.peek(nameOf(route, next)) ?? 0);
+  has(route: Route, next: readonly Route[], by: BalanceId, nowMs: number): boolean {
+    return nowMs < (this.untilMs.peek(nameOf(route, next, by)) ?? 0);
   }
 }
 
-const nameOf = ({ host, model }: Route, next: readonly Route[]): string =>
-  [host.id, model, ...next.map((route) => route.model)].join("\n");
+const nameOf = ({ host, model }: Route, next: readonly Route[], by: BalanceId): string =>
+  [by, host.id, model, ...next.map((route) => route.model)].join("\n");
 
 const KEPT_MS = 600_000;
 const MAX_KEPT = 1_000;
