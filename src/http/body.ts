@@ -43,20 +43,37 @@ export function declaredLength({ headers }: Request): number | null | Refusal {
 
 /**
  * Into memory that the kernel gives as it is filled. Joining the parts of ten megabytes in the end would keep
- * everybody waiting for as long as copying them takes.
+ * everybody waiting for as long as copying them takes. Where the client leaves, or is too slow, that memory is free at
+ * once, because others get its room.
  */
 async function readDeclared(
   body: ReadableStream<Uint8Array>,
   length: number,
   arrived: Arrived | null,
 ): Promise<Uint8Array> {
-  const reader = body.getReader();
   const whole = new Uint8Array(length);
+  let end: number | null = null;
+  try {
+    end = await readInto(whole, body, arrived);
+  } finally {
+    if (end === null) freeMemory(whole);
+  }
+  if (end === null) return NO_BYTES;
+  return end === length ? whole : whole.subarray(0, end);
+}
+
+/** How many bytes there were; null if the rest is not needed. */
+async function readInto(
+  whole: Uint8Array,
+  body: ReadableStream<Uint8Array>,
+  arrived: Arrived | null,
+): Promise<number | null> {
+  const reader = body.getReader();
   let at = 0;
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return at === length ? whole : whole.subarray(0, at);
-    if (arrived?.(value.length) === false) return NO_BYTES;
+    if (done) return at;
+    if (arrived?.(value.length) === false) return null;
     whole.set(value, at);
     at += value.length;
     if (value.length < LARGE_PART_BYTES) continue;

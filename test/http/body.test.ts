@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { readBody } from "../../src/http/body.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
 import { TestGateway } from "./test-gateway.ts";
 
@@ -24,6 +25,33 @@ function expectTooLarge(text: string): void {
   expect(error).toMatchObject({ code: "payload_too_large", type: "invalid_request_error", param: null });
   expect(error.message).toEndWith("/docs/errors#payload_too_large");
 }
+
+test("the memory of a body whose client leaves is free at once", async () => {
+  const { transfer } = ArrayBuffer.prototype;
+  let freed = 0;
+  ArrayBuffer.prototype.transfer = function (length) {
+    freed += this.byteLength === LENGTH ? 1 : 0;
+    return transfer.call(this, length);
+  };
+  const LENGTH = 1_000_000;
+  const request = new Request("http://gateway.test", {
+    method: "POST",
+    headers: { "content-length": `${LENGTH}` },
+    body: new ReadableStream({
+      start(controller) {
+        controller.enqueue(new Uint8Array(LENGTH / 2));
+        setImmediate(() => controller.error(new Error("the client has left")));
+      },
+    }),
+  });
+  try {
+    const reading = async () => await readBody(request, LENGTH, () => true);
+    await expect(reading()).rejects.toThrow("the client has left");
+    expect(freed).toBe(1);
+  } finally {
+    ArrayBuffer.prototype.transfer = transfer;
+  }
+});
 
 describe("a body", () => {
   test.each(["/v1/chat/completions", "/v1/responses", "/v1/messages"])(
