@@ -5,6 +5,7 @@ import {
   InvalidArgumentError,
   Option,
 } from "@commander-js/extra-typings";
+import { instantOf } from "../units/instant.ts";
 import { MAX_NANO_USD, usdFromNano } from "../units/usd.ts";
 
 /** A command that asks a gateway. It inherits from its parent how errors and output are handled. */
@@ -87,13 +88,9 @@ export function jsonObject(text: string): object {
 
 /** A day, or a moment with its zone; a day begins at midnight UTC. */
 export function moment(text: string): Date {
-  if (
-    !/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text) ||
-    Number.isNaN(Date.parse(text))
-  ) {
-    throw new InvalidArgumentError("It must be a day like 2030-01-31, or a time like 2030-01-31T12:00:00Z.");
-  }
-  return new Date(text);
+  const at = instantOf(text) ?? instantOf(`${text}T00:00Z`);
+  if (at !== null) return new Date(at);
+  throw new InvalidArgumentError("It must be a day like 2030-01-31, or a time like 2030-01-31T12:00:00Z.");
 }
 
 export function amountUsd(text: string): number {

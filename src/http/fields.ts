@@ -3,6 +3,7 @@ import { Value, type ValueError } from "@sinclair/typebox/value";
 import { usd } from "../api/schema.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { invalidField, type Refusal, refuse, refused } from "../units/errors/refusal.ts";
+import { instantOf } from "../units/instant.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readControl } from "./control-body.ts";
 import type { HttpExchange } from "./exchange.ts";
@@ -112,10 +113,9 @@ export const readUsd = (param: string, amount: number): NanoUsd | Refusal =>
 
 /** An instant written in ISO 8601 with its zone. */
 export function readTime(param: string, value: string): EpochMs | Refusal {
-  const at = ISO_8601.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(at)
-    ? unfit(param, "a time in ISO 8601 with a time zone, like 2030-01-31T12:00:00Z", value)
-    : (at as EpochMs);
+  return (
+    instantOf(value) ?? unfit(param, "a time in ISO 8601 with a time zone, like 2030-01-31T12:00:00Z", value)
+  );
 }
 
 /** The times `since` and `until` of a query; null for those that it does not name. */
@@ -125,5 +125,3 @@ export function readSpan({ since, until }: Record<"since" | "until", string | nu
   const to = until === null ? null : readTime("until", until);
   return refused(to) ? to : { since: from, until: to };
 }
-
-const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/;

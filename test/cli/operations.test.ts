@@ -540,6 +540,7 @@ describe("what goes wrong is reported with the next step, and by the exit code",
     ["an option that is none", ["audit", "--jsn"], {}, 2, "--json"],
     ["a change that names nothing", ["keys", "change", "key_x"], {}, 2, "--daily-limit-usd"],
     ["a time that is none", ["usage", "--since", "yesterday"], {}, 2, "2030-01-31"],
+    ["a day that no month has", ["usage", "--since", "2026-02-30"], {}, 2, "2030-01-31"],
     ["a time without its zone", ["usage", "--since", "2030-01-31T10:00"], {}, 2, "2030-01-31"],
     [
       "an end before the beginning",

@@ -72,6 +72,7 @@ describe("limits that cannot be", () => {
     [{ budget: 7 }, "budget"],
     [{ budget: "nowhere" }, "budget"],
     [{ expires_at: "tomorrow" }, "expires_at"],
+    [{ expires_at: "2098-02-30T00:00:00Z" }, "expires_at"],
     [{ expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
     [{ name: "" }, "name"],
     [{ spend: 1 }, "spend"],
