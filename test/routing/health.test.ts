@@ -371,6 +371,22 @@ describe("failures that a request may have brought about", () => {
     expect(health.usable(A)).toBe(true);
   });
 
+  test("those that end while the host rests do not make a probe's failure certain", () => {
+    attempts(served(OTHER), certain(OTHER), certain(OTHER), certain(OTHER));
+    // They were under way when the rest began.
+    for (let late = 0; late < 3; late++) health.observe(A, certain(OTHER));
+    clock.advance(FIRST_REST_MS);
+    attempts(doubtful(ONE));
+    expect(health.usable(A)).toBe(true);
+  });
+
+  test("a balance that is served again counts as served then", () => {
+    attempts(served(ONE), served(OTHER));
+    clock.advance(10_001);
+    attempts(served(ONE), doubtful(THIRD), doubtful(THIRD), doubtful(THIRD));
+    expect(health.usable(A)).toBe(true);
+  });
+
   test("streams that break: of one balance no, of two yes", () => {
     const broken = (by: BalanceId) => ({ kind: "host_failed", tokens: 5, ms: 10, by }) as const;
     attempts(served(OTHER));
@@ -379,6 +395,37 @@ describe("failures that a request may have brought about", () => {
     expect(health.usable(A)).toBe(true);
     health.streamEnded(A, broken(OTHER));
     expect(health.usable(A)).toBe(false);
+  });
+});
+
+describe("free requests at a host that failed for paid ones", () => {
+  const FREE = { ...A, free: true };
+  beforeEach(() => attempts(UNREACHABLE, UNREACHABLE, UNREACHABLE));
+
+  test("wait for its rest to end, and one that is served does not end it", () => {
+    expect(enter(FREE)).toBe(false);
+    health.observe(FREE, SERVED);
+    expect(health.restMs(A)).toBe(FIRST_REST_MS);
+  });
+
+  test("are no probes: paid ones come next to them, and their failures prolong no rest", () => {
+    clock.advance(FIRST_REST_MS);
+    expect(enter(FREE)).toBe(true);
+    health.observe(FREE, UNREACHABLE);
+    health.streamEnded(FREE, { kind: "host_failed", tokens: 3, ms: 10, by: BALANCE });
+    enter(FREE);
+    expect([enter(A), enter(A)]).toEqual([true, false]);
+    health.observe(FREE, NOTHING);
+    expect(enter(A)).toBe(false);
+  });
+
+  test("have streams that break, which are not reported to other processes", () => {
+    const reported: HostRest[] = [];
+    health = new Health(clock, (rest) => reported.push(rest));
+    for (let count = 0; count < 5; count++)
+      health.streamEnded(FREE, { kind: "host_failed", tokens: 3, ms: 10, by: BALANCE });
+    expect(reported).toEqual([]);
+    expect([health.usable(A), health.usable(FREE)]).toEqual([true, true]);
   });
 });
 
