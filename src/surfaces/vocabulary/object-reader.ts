@@ -117,6 +117,8 @@ export class ObjectReader {
   parts<Part>(name: string, readPart: (part: ObjectReader) => Part[]): (Part | TextPart)[] {
     const value = this.take(name);
     if (typeof value === "string") return [{ kind: "text", text: value, cache: null }];
+    if (value !== null && !Array.isArray(value))
+      return this.wrong(name, "must be a string or an array") ?? [];
     return this.list(name, typeOf).flatMap(readPart);
   }
 

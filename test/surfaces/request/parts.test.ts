@@ -260,3 +260,14 @@ describe("a member that the gateway does not know", () => {
     expect(() => omitted(client, client === "messages" ? "responses" : "messages", more)).toThrow(".type`");
   });
 });
+
+test.each<[SurfaceName, SurfaceName, Record<string, unknown>, string]>([
+  ["chat.completions", "messages", { messages: [{ role: "user", content: 5 }] }, "messages[0].content"],
+  ["messages", "responses", { system: 5 }, "system"],
+  ["responses", "messages", { input: [{ role: "user", content: {} }] }, "input[0].content"],
+])(
+  "%s for %s: what may be a text or parts, and is neither, is refused with both",
+  (...[client, host, more, name]) => {
+    expect(() => omitted(client, host, more)).toThrow(`\`${name}\` must be a string or an array`);
+  },
+);
