@@ -419,6 +419,15 @@ describe("free requests at a host that failed for paid ones", () => {
     expect(enter(A)).toBe(false);
   });
 
+  test("take no retries from paid ones, and have them when those have none", () => {
+    const failing = model("m/one", [A, FREE]);
+    for (let retry = 0; retry < 1_000; retry++) expect(health.mayRetry(failing, FREE)).toBe(true);
+    let paid = 0;
+    while (health.mayRetry(failing, A)) paid += 1;
+    expect(paid).toBe(50);
+    expect(health.mayRetry(failing, FREE)).toBe(true);
+  });
+
   test("have streams that break, which are not reported to other processes", () => {
     const reported: HostRest[] = [];
     health = new Health(clock, (rest) => reported.push(rest));

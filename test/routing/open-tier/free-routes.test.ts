@@ -108,6 +108,19 @@ test("a request that fails has the route probed, at most once within 15 s, and o
   expect(world.verified.size).toBe(0);
 });
 
+test("requests that fail do not bring the next probe of a route forward that is out", async () => {
+  const world = new World(route("a", "one"));
+  void world.free.verify();
+  await world.answer("one", false);
+  world.clock.advance(15_000);
+  await world.answer("one", false);
+  world.free.failed(route("a", "one"));
+  world.clock.advance(29_999);
+  expect(world.probed).toHaveLength(2);
+  world.clock.advance(1);
+  expect(world.probed).toHaveLength(3);
+});
+
 test("an answer that is older than the doubt does not count", async () => {
   const world = new World(route("a", "one"));
   void world.free.verify();
