@@ -32,6 +32,13 @@ models:
       - { host: host, model: m, free: true }
       - { host: host, model: m }
       - { host: spare, model: m, price: { input: 2, output: 20 } }
+  - id: test/second
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 1, output: 10 }
+    routes:
+      - { host: host, model: second, free: true }
+      - { host: host, model: second }
   - id: test/narrow
     context_length: 1000
     max_output_tokens: 100
@@ -55,27 +62,34 @@ test("a free request that fails leaves the route to other free requests", async 
   expect((await send("Hello")).status).toBe(200);
 });
 
-test("a limit of the free requests at one of a host's keys does not move a paid conversation to another key", async () => {
-  const paying = await gateway.key(10);
-  const keyOf = async (content: string) => {
-    await gateway.chat(paying.key, { messages: [{ role: "user", content }] });
-    return host.requests.at(-1)!.headers.authorization!;
-  };
-  let turn = 0;
-  while ((await keyOf(`${turn}`)) !== "Bearer sk-1") turn += 1;
-  onTrigger = (wire, seen) =>
-    seen.headers.authorization === "Bearer sk-1" ? rateLimited(100)(wire, seen) : json(whole)(wire, seen);
-  const free = await gateway.key(0);
-  for (let sent = 0; sent < 8; sent++)
-    await gateway.chat(free.key, {
-      model: "test/model:free",
-      messages: TRIGGER,
-    });
-  expect(await keyOf(`${turn}`)).toBe("Bearer sk-1");
-});
+const quota = { error: { message: "You exceeded your current quota.", code: "insufficient_quota" } };
+
+test.each<[string, string, Behaviour]>([
+  ["a limit", "test/model", rateLimited(100)],
+  ["the used up quota", "test/second", json(quota, 429)],
+])(
+  "%s of the free requests at one of a host's keys does not move a paid conversation to another key",
+  async (_, model, limited) => {
+    const paying = await gateway.key(10);
+    const keyOf = async (content: string) => {
+      await gateway.chat(paying.key, { model, messages: [{ role: "user", content }] });
+      return host.requests.at(-1)!.headers.authorization!;
+    };
+    let turn = 0;
+    while ((await keyOf(`${turn}`)) !== "Bearer sk-1") turn += 1;
+    onTrigger = (wire, seen) =>
+      seen.headers.authorization === "Bearer sk-1" ? limited(wire, seen) : json(whole)(wire, seen);
+    const free = await gateway.key(0);
+    for (let sent = 0; sent < 8; sent++)
+      await gateway.chat(free.key, {
+        model: `${model}:free`,
+        messages: TRIGGER,
+      });
+    expect(await keyOf(`${turn}`)).toBe("Bearer sk-1");
+  },
+);
 
 const TRIGGER = [{ role: "user", content: "trigger" }];
-const quota = { error: { message: "You exceeded your current quota.", code: "insufficient_quota" } };
 
 test("free requests hold half of a host's slots at most, and wait behind paid ones", async () => {
   const paying = await gateway.key(10);
