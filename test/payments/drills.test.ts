@@ -144,6 +144,13 @@ describe("the facilitator", () => {
     expect(data).toHaveLength(1);
     expect([data[0].amount_usd, data[0].reason]).toEqual([1, expect.stringContaining("$3.00 were ordered")]);
     const resolve = (as: string) => gateway.admin(`/admin/payments/${data[0].id}/resolve`, { as });
+    // The balance can be credited with half a dollar more.
+    const credit = { balance_id: mine.balance_id, amount_usd: 7_999_999.5, idempotency_key: "most" };
+    expect((await gateway.admin("/admin/credits", credit)).status).toBe(200);
+    const full = { state: "held", credited_usd: 0, reason: expect.stringContaining("counted exactly") };
+    expect((await resolve("credited")).json).toMatchObject(full);
+    const debit = { balance_id: mine.balance_id, amount_usd: "all", idempotency_key: "all" };
+    expect((await gateway.admin("/admin/debits", debit)).status).toBe(200);
     expect((await resolve("credited")).json).toMatchObject({ state: "credited", credited_usd: 1 });
     expect((await resolve("refunded")).status).toBe(400);
     expect(await balanceOf(gateway, mine.key)).toBe(1);

@@ -70,7 +70,10 @@ export const paymentEndpoints = () => [
               ...(as === "credited" && amount > 0 ? { credit: { amount }, shouldBe: amount } : {}),
             },
       );
-      return decided.state === as ? operatorsView(decided) : notIn("held", decided);
+      // One that the balance cannot hold stays held, and its reason says so.
+      return decided.state === as || decided.state === "held"
+        ? operatorsView(decided)
+        : notIn("held", decided);
     },
   ),
 ];
