@@ -27,6 +27,13 @@ async function runSeeds(): Promise<void> {
 }
 
 function optionsOf(defaults: Options): Options {
+  const unknown = given.find((word) => word.startsWith("--") && !(word.slice(2) in defaults));
+  if (unknown !== undefined)
+    throw new Error(
+      `no option ${unknown}: ${Object.keys(defaults)
+        .map((option) => `--${option}`)
+        .join(", ")}`,
+    );
   return Object.fromEntries(
     Object.entries(defaults).map(([option, otherwise]) => {
       const at = given.indexOf(`--${option}`);
