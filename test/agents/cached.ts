@@ -52,14 +52,19 @@ interface Session {
 async function session(tools: string, agent: "claude" | "codex", language: Language): Promise<Session> {
   const uses: CacheUse[] = [];
   const cache = language === "messages" ? new PromptCache(systemClock) : new BreakpointCache(systemClock);
-  const host = await startLoopHost(TURNS, Number.POSITIVE_INFINITY, {
-    take(body) {
-      const use = cache.take(body);
-      if (typeof use === "string") console.log(`refused: ${use.slice(0, 300)}`);
-      // Titles and the like are asked for apart.
-      else if ((body.tools?.length ?? 0) > 0 || JSON.stringify(body.input ?? "").includes("additional_tools"))
-        uses.push(use);
-      return use;
+  const host = await startLoopHost(TURNS, {
+    caching: {
+      take(body) {
+        const use = cache.take(body);
+        if (typeof use === "string") console.log(`refused: ${use.slice(0, 300)}`);
+        // Titles and the like are asked for apart.
+        else if (
+          (body.tools?.length ?? 0) > 0 ||
+          JSON.stringify(body.input ?? "").includes("additional_tools")
+        )
+          uses.push(use);
+        return use;
+      },
     },
   });
   const gateway = await GatewayProcess.start(new Folder(configOf(host.url, language)));

@@ -11,8 +11,7 @@ import { argumentsOf, type ShellTool, shellOf, WRITTEN } from "./scripted-host.t
  */
 export const startLoopHost = (
   calls: number,
-  fullAt = Number.POSITIVE_INFINITY,
-  caching: Caching | null = null,
+  { fullAt = Number.POSITIVE_INFINITY, caching = null, midStream = () => {} }: LoopOptions = {},
 ): Promise<FakeHost> =>
   startFakeHost((request) => {
     if (request.method !== "POST") return json({ data: [] });
@@ -28,8 +27,17 @@ export const startLoopHost = (
     if (body.stream !== true) return json(whole);
     const stream = SURFACES[language].synthesizeStream(Buffer.from(JSON.stringify(whole)));
     if (!(stream instanceof Uint8Array)) throw new Error(stream.message);
-    return sse(eventsIn(Buffer.from(stream).toString()));
+    return sse(eventsIn(Buffer.from(stream).toString()), {
+      before: (n) => (n === 2 ? midStream() : undefined),
+    });
   });
+
+interface LoopOptions {
+  readonly fullAt?: number;
+  readonly caching?: Caching | null;
+  /** Waited for after the first events of each stream. */
+  readonly midStream?: () => unknown;
+}
 
 export const LANGUAGES = ["chat.completions", "messages", "responses"] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -45,7 +53,7 @@ interface Progress {
 }
 
 /** A host's prompt cache; a text says why a request is refused. */
-export interface Caching {
+interface Caching {
   take(body: Loose, language: Language): CacheUse | string;
 }
 

@@ -61,7 +61,7 @@ const commandOf = (client: string, tools: string): string[] =>
     : [process.execPath, join(tools, client)];
 
 async function codexLoop(tools: string, language: string, provider: "openai" | "gateway"): Promise<boolean> {
-  const host = await startLoopHost(CALLS, CALLS / 2);
+  const host = await startLoopHost(CALLS, { fullAt: CALLS / 2 });
   const gateway = await GatewayProcess.start(new Folder(configOf(host.url)));
   const key = await keyOf(gateway);
   const line = await Line.open(Number(new URL(gateway.url).port), 0);

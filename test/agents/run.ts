@@ -6,6 +6,7 @@ import { type Script, startFakeHost } from "../fakes/host.ts";
 import { refusal } from "../fakes/refusals.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
 import { runCached } from "./cached.ts";
+import { runKilled } from "./killed.ts";
 import { LOOP_PACKAGES, runLoops } from "./loops.ts";
 import { runRefusals } from "./refusals.ts";
 import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from "./scripted-host.ts";
@@ -14,7 +15,8 @@ import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from ".
  * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages,
  * Anthropic's Claude Code and opencode on one that speaks Chat Completions. First with models that were named
  * to them; then as they come, with the names and transports that they use by themselves. Then what they show of refusals
- * (refusals.ts), loops of tools over WebSocket (loops.ts), and what long sessions read from caches (cached.ts). Opt-in, because it downloads them:
+ * (refusals.ts), loops of tools over WebSocket (loops.ts) and next to kills (killed.ts), and what long sessions read from caches (cached.ts).
+ * Opt-in, because it downloads them:
  *
  *     bun run agents
  *
@@ -65,6 +67,7 @@ async function inside(tools: string): Promise<void> {
     outcomes.push(...(await runOn(streams, join(tools, "node_modules/.bin"))));
   outcomes.push(...(await runRefusals(tools)));
   outcomes.push(...(await runLoops(tools)));
+  outcomes.push(...(await runKilled(tools)));
   outcomes.push(...(await runCached(tools)));
   process.exit(outcomes.every(Boolean) ? 0 : 1);
 }
