@@ -266,10 +266,16 @@ export class Auditor {
 
 /** Who answered: the last that ended; if all of these declined, the first. */
 function serverOf(hosts: readonly Served[]): Served | undefined {
-  const ended = hosts.filter(({ endedMs }) => endedMs !== null);
+  const ended = hosts.filter((one) => one.endedMs !== null && !wasEmpty(one, hosts));
   const declined = ended.toSorted((a, b) => a.endedMs! - b.endedMs!).at(0);
   return ended.findLast(({ script }) => script.start !== "declines") ?? declined;
 }
+
+/** Whether another host was asked because this one ended without a word. */
+const wasEmpty = ({ script, endedMs }: Served, hosts: readonly Served[]): boolean =>
+  script.start !== "declines" &&
+  script.words + script.thoughts === 0 &&
+  hosts.some(({ receivedMs }) => receivedMs >= endedMs!);
 
 /** A refusal is that of all hosts of its model: none of them is asked after it. */
 function judgeRefusals(hosts: readonly Served[], about: string): void {
