@@ -12,7 +12,7 @@ import { SlotShare, type SlotShareMessages } from "./slot-share.ts";
  */
 export class HostSlots {
   /** By host id: the configured hosts, and removed ones that were busy at the last reload. */
-  private readonly hosts = new Map<string, HostQueue>();
+  private readonly hosts = new Map<string, HostLimiter>();
   /** Ids of the hosts with paid routes. */
   private paid: ReadonlySet<string> = new Set();
 
@@ -32,19 +32,19 @@ export class HostSlots {
     const present = new Set<string>();
     for (const host of hosts) {
       present.add(host.id);
-      if (this.sharing !== null || host.keys !== undefined) this.queue(host);
+      if (this.sharing !== null || host.keys !== undefined) this.limiterOf(host);
     }
-    for (const [id, queue] of this.hosts) {
-      queue.hasPaidRoutes = paid.has(id);
-      if (present.has(id) || !queue.isIdle) continue;
-      queue.retire();
+    for (const [id, limiter] of this.hosts) {
+      limiter.hasPaidRoutes = paid.has(id);
+      if (present.has(id) || !limiter.isIdle) continue;
+      limiter.retire();
       this.hosts.delete(id);
     }
   }
 
   /** A slot at once; null if none is free. At a host with several keys, `request` chooses the key. */
   take(host: LimitedHost, request: KeyRequest = ANY, isFree = false): Slot | null {
-    return this.queue(host).take(request, isFree);
+    return this.limiterOf(host).take(request, isFree);
   }
 
   /** A slot within `ms`; null if the queue is full, time is up or the client has left. */
@@ -55,7 +55,7 @@ export class HostSlots {
     signal: AbortSignal,
     request: KeyRequest = ANY,
   ): Promise<Slot | null> {
-    return this.queue(host).wait(sender, ms, signal, request);
+    return this.limiterOf(host).wait(sender, ms, signal, request);
   }
 
   /** There is neither a slot nor a place in the queue for the key's request. */
@@ -65,16 +65,16 @@ export class HostSlots {
 
   /** Other processes gave this one `count` slots of the limit `most`. */
   given(id: string, most: number, count: number): void {
-    const queue = this.hosts.get(id);
-    if (queue?.most === most) queue.given(count);
+    const limiter = this.hosts.get(id);
+    if (limiter?.most === most) limiter.given(count);
     // A reload has changed the limit in the meantime.
     else this.sharing?.(id, most).giveBack(count);
   }
 
   /** Other processes request `count` slots of the limit `most` back. */
   recalled(id: string, most: number, count: number): void {
-    const queue = this.hosts.get(id);
-    if (queue?.most === most) queue.recalled(count);
+    const limiter = this.hosts.get(id);
+    if (limiter?.most === most) limiter.recalled(count);
   }
 
   /** For metrics and the operator: every host with load or complaints. */
@@ -85,21 +85,26 @@ export class HostSlots {
     }
   }
 
-  private queue({ id, maxConcurrent, keys }: LimitedHost): HostQueue {
+  private limiterOf({ id, maxConcurrent, keys }: LimitedHost): HostLimiter {
     const known = this.hosts.get(id);
     const most = maxConcurrent ?? DEFAULT_CONCURRENT;
     if (known?.most === most && (known.keys === null) === (keys === undefined)) {
       if (keys !== undefined) known.keys!.use(keys);
       return known;
     }
-    // A reload changed the limit: requests in flight return their slots to the old queue.
+    // A reload changed the limit: requests in flight return their slots to the old limiter.
     known?.retire();
     // The default bounds one process, so it is not shared.
     const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
-    const queue = new HostQueue(most, this.clock, share, keys === undefined ? null : this.keySlots(id, keys));
-    queue.hasPaidRoutes = this.paid.has(id);
-    this.hosts.set(id, queue);
-    return queue;
+    const limiter = new HostLimiter(
+      most,
+      this.clock,
+      share,
+      keys === undefined ? null : this.keySlots(id, keys),
+    );
+    limiter.hasPaidRoutes = this.paid.has(id);
+    this.hosts.set(id, limiter);
+    return limiter;
   }
 
   private keySlots(host: string, keys: readonly HostKey[]): HostKeySlots {
@@ -169,7 +174,8 @@ export interface Slot {
 
 export const MAX_WAITING = 1_000;
 
-class HostQueue {
+/** The requests at one host: those in flight, up to its limit, and those that wait. */
+class HostLimiter {
   inFlight = 0;
   hasPaidRoutes = false;
   private freeInFlight = 0;
@@ -317,18 +323,18 @@ class HostSlot implements Slot {
   private open = true;
 
   constructor(
-    private readonly queue: HostQueue,
+    private readonly limiter: HostLimiter,
     private readonly startedMs: number,
     public key: KeyLease | null,
     private readonly isFree: boolean,
   ) {}
 
   rechoose(request: KeyRequest): void {
-    if (this.key !== null) this.key = this.queue.rechosen(this.key, request);
+    if (this.key !== null) this.key = this.limiter.rechosen(this.key, request);
   }
 
   overloaded(): void {
-    this.queue.overloaded(this.startedMs, this.isFree);
+    this.limiter.overloaded(this.startedMs, this.isFree);
   }
 
   used(tokens: number): void {
@@ -339,7 +345,7 @@ class HostSlot implements Slot {
     if (!this.open) return;
     this.open = false;
     this.key?.release();
-    this.queue.vacate(this.isFree);
+    this.limiter.vacate(this.isFree);
   }
 }
 
