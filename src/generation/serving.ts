@@ -93,7 +93,7 @@ class ServingFlow {
       // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
       // for its settlement.
       if (request.stream) void deps.journal.durable(reservation.sequence);
-      const outcome = await this.tryHosts();
+      const outcome = await this.runFailover();
       settlement.tries = outcome.tries;
       // Both await here and not in a function of their own, because each async call costs four objects.
       switch (outcome.kind) {
@@ -129,7 +129,7 @@ class ServingFlow {
     }
   }
 
-  private tryHosts(): Promise<FailoverOutcome> {
+  private runFailover(): Promise<FailoverOutcome> {
     const { arrival, holder, request, sent, planned, admitted, watch } = this.held;
     const { call, settings, trace, id } = arrival;
     const { rotationId, balanceId } = holder.key;

@@ -132,7 +132,7 @@ class Failover {
   /** The last host's verdict on the request that it moved on from. */
   private verdict: Rejected | null = null;
   /** The models that it moved on from so, or that declined. */
-  private judged: readonly Model[] = [];
+  private excluded: readonly Model[] = [];
   /** A host that was working when the client left; one that charges for that, if there is one. */
   private workingHost: Candidate | null = null;
 
@@ -170,7 +170,7 @@ class Failover {
           await this.start();
           continue;
         }
-        const outcome = this.judge(ended, await ended.ended);
+        const outcome = this.outcomeAfter(ended, await ended.ended);
         if (outcome !== null) return this.end(outcome);
       }
     } catch (error) {
@@ -196,7 +196,7 @@ class Failover {
       if (signal.aborted) return false;
       const at = this.next++;
       const candidate = this.candidates[at]!;
-      if (this.judged.includes(candidate.model)) continue;
+      if (this.excluded.includes(candidate.model)) continue;
       // With what an entry of `fallbacks` changes for the candidate's model.
       const { changes } = candidate;
       const request = changes === undefined ? this.request : changedRequest(this.request, changes);
@@ -342,7 +342,7 @@ class Failover {
     if (this.hostsTried + more >= this.call.limits.maxHosts) return null;
     for (let at = this.next; at < this.candidates.length; at++) {
       const candidate = this.candidates[at]!;
-      if (!this.judged.includes(candidate.model) && this.deps.health.usable(candidate.route))
+      if (!this.excluded.includes(candidate.model) && this.deps.health.usable(candidate.route))
         return candidate;
     }
     return null;
@@ -355,7 +355,7 @@ class Failover {
   }
 
   /** The outcome of the request, if this try decides it; null when another host is tried. */
-  private judge(ended: RunningAttempt, outcome: HostAttemptOutcome): FinalOutcome | null {
+  private outcomeAfter(ended: RunningAttempt, outcome: HostAttemptOutcome): FinalOutcome | null {
     if (this.running[0] === ended) this.running.shift();
     else this.running.pop();
     this.note(ended, outcome);
@@ -396,7 +396,7 @@ class Failover {
   private afterDecline(answer: Declined["answer"]): FinalOutcome | null {
     this.declined ??= answer;
     if (this.plan.movesOn === "never") return this.declined;
-    this.judged = [...this.judged, ...decliningIn(answer)];
+    this.excluded = [...this.excluded, ...decliningIn(answer)];
     this.addFallbacks();
     return null;
   }
@@ -419,7 +419,7 @@ class Failover {
     // host says so of a prompt that is too long.
     if (!toNextModel && (contextTooLong || rejected.status >= 300)) return false;
     this.verdict = rejected;
-    if (toNextModel) this.judged = [...this.judged, rejected.candidate.model];
+    if (toNextModel) this.excluded = [...this.excluded, rejected.candidate.model];
     if (isPolicy) this.addFallbacks();
     return true;
   }

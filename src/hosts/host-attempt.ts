@@ -77,7 +77,7 @@ export class HostAttempt {
       // on a fresh one.
       if (reply instanceof HostFault && reply.stale && !limit.over) reply = await this.send(true);
       try {
-        const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
+        const judged = reply instanceof HostFault ? this.faulted(reply) : this.judgeReply(reply);
         outcome = withoutSecrets(
           judged instanceof Promise ? await judged : judged,
           this.candidate.route.host,
@@ -116,11 +116,11 @@ export class HostAttempt {
     return exchange.reply;
   }
 
-  private judge(reply: HostReply): HostAttemptOutcome | Promise<HostAttemptOutcome> {
+  private judgeReply(reply: HostReply): HostAttemptOutcome | Promise<HostAttemptOutcome> {
     const { request } = this;
     const { pairing, stream } = this.hostRequest;
     this.status = reply.status;
-    if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
+    if (reply.status < 200 || reply.status > 299) return this.judgeError(reply);
     const metadata = this.metadata();
     if (!stream) {
       const body = readWhole(reply, this.mostWholeBytes);
@@ -243,7 +243,7 @@ export class HostAttempt {
     return reply.isDeclined ? { kind: "declined", answer } : answer;
   }
 
-  private async judgeStatus(reply: HostReply): Promise<HostAttemptOutcome> {
+  private async judgeError(reply: HostReply): Promise<HostAttemptOutcome> {
     const body = await readWhole(reply, MAX_ERROR_BYTES);
     if (this.limit.over) return this.limit.outcome();
     const bytes = body instanceof Uint8Array ? withoutByteOrderMark(body) : NO_BYTES;

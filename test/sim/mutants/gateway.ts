@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf } from "./mutant.ts";
 export const GATEWAY_MUTANTS: readonly Mutant[] = [
   ...mutantsOf("src/hosts/failover.ts", {
     "a refusal is followed by another host of its model": [
-      "    this.judged = [...this.judged, ...decliningIn(answer)];\n",
+      "    this.excluded = [...this.excluded, ...decliningIn(answer)];\n",
       "",
     ],
     "of several refusals, the last is the answer": ["this.declined ??= answer", "this.declined = answer"],
