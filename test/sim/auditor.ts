@@ -57,13 +57,14 @@ export class Auditor {
     receipts: readonly BookedReceipt[],
     hostsOf: (name: string) => readonly Served[],
     areCapsFixed: boolean,
+    wasTight: (request: SimulatedRequest) => boolean,
   ): void {
     const booked = new Map(receipts.map((receipt) => [receipt.id, receipt]));
     check(booked.size === receipts.length, "a receipt is booked twice");
     for (const request of this.asks) {
       const receipt = request.receipt === null ? undefined : booked.get(request.receipt);
       const hosts = hostsOf(request.name);
-      this.judgeOne(request, receipt, hosts);
+      this.judgeOne(request, receipt, hosts, wasTight(request));
       // Where limits change, one may have been raised while the request waited.
       if (areCapsFixed && hosts.length > 0 && request.draws === null) this.judgeWorst(request);
     }
@@ -75,6 +76,7 @@ export class Auditor {
     request: SimulatedRequest,
     receipt: BookedReceipt | undefined,
     hosts: readonly Served[],
+    wasTight: boolean,
   ): void {
     const about = `${request.name} (${request.outcome}): ${JSON.stringify({ request, receipt, hosts })}`;
     for (const { host } of hosts)
@@ -109,11 +111,14 @@ export class Auditor {
         if (server.script.start === "declines" && FREE_REFUSALS.has(server.host)) {
           check(receipt.charged === 0, `a refusal was charged that costs its host nothing: ${about}`);
         } else if (kind === "honest") {
+          const whole = cost(request.prices, receipt.host, prompt, words + thoughts);
+          // What its limits did not cover at its end is not charged.
+          const isShort = wasTight && receipt.charged < whole && receipt.charged === receipt.held;
+          check(isShort || receipt.charged === whole, `a wrong charge: ${about}`);
           check(
-            receipt.charged === cost(request.prices, receipt.host, prompt, words + thoughts),
-            `a wrong charge: ${about}`,
+            isShort || outputTokens === words + thoughts,
+            `reported ${outputTokens} output tokens: ${about}`,
           );
-          check(outputTokens === words + thoughts, `reported ${outputTokens} output tokens: ${about}`);
         } else if (kind !== "beyond") {
           this.judgeCounted(request, receipt, words, about);
         }

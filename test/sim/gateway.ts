@@ -199,7 +199,7 @@ class GatewayAndClients implements Player, WorldAuditor {
       this.auditor.judgeCredited(balance, this.database.store.credited(balance));
     }
     const hostsOf = (name: string) => this.served.get(name) ?? [];
-    this.auditor.judge(receipts, hostsOf, this.changing === null);
+    this.auditor.judge(receipts, hostsOf, this.changing === null, (request) => this.takes.wasTight(request));
     if (this.changing !== null) this.takes.judge(asks, receipts, (id) => this.database.store.spent(id));
     Object.assign(counts, judgeLimits(asks, hostsOf, this.auditor.deaths));
     const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);

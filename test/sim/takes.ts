@@ -71,6 +71,10 @@ export class Takes {
     }
   }
 
+  wasTight(request: SimulatedRequest): boolean {
+    return this.tight.has(request);
+  }
+
   judge(
     asks: readonly SimulatedRequest[],
     receipts: readonly BookedReceipt[],
