@@ -14,7 +14,8 @@ export function namedRun(
   headers: Headers,
   { json }: Pick<GenerationRequest, "json">,
 ): NamedRun | Refusal | null {
-  const member = asObject(json.metadata)?.[RUN_HEADER];
+  const metadata = asObject(json.metadata);
+  const member = metadata?.[RUN_HEADER];
   const inBody = member === undefined ? null : readSpec(member);
   if (refused(inBody)) return inBody;
   const header = headers.get(RUN_HEADER);
@@ -22,6 +23,9 @@ export function namedRun(
   if (refused(inHeader)) return inHeader;
   if (inHeader !== null && inBody !== null && !isSameSpec(inHeader, inBody))
     return invalidRun("is not the same in the header and in `metadata`");
+  // The client's own label, which hosts see; yet under which of two runs it spends is not for the gateway to guess.
+  if (inHeader !== null && typeof metadata?.run === "string" && metadata.run !== inHeader.name)
+    return invalidRun("names another run than `metadata.run`");
   const spec = inHeader ?? inBody;
   return spec === null ? null : { spec, isMember: inBody !== null };
 }

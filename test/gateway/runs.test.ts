@@ -103,6 +103,25 @@ describe("how a run is named", () => {
     if (status === 200) expect((await gateway.receipt(reply, key)).json.run).toBe("job");
   });
 
+  test.each([
+    ["job", "job", 200],
+    ["job; calls=2", "job", 200],
+    ["job", "other", 400],
+    [undefined, "other", 200],
+  ])("in the header as `%s` next to a label `run` of `%s`: %d", async (header, label, status) => {
+    const { key } = await gateway.key(1);
+    const reply = await gateway.send("POST", "/v1/chat/completions", {
+      bearer: key,
+      headers: header === undefined ? {} : { [RUN]: header },
+      json: {
+        model: "test/model",
+        messages: [{ role: "user", content: "Hello" }],
+        metadata: { run: label },
+      },
+    });
+    expect([reply.status, reply.json.error?.param]).toEqual([status, status === 200 ? undefined : RUN]);
+  });
+
   test("who has no credit has few runs", async () => {
     const { key } = await gateway.key(0);
     const statuses: number[] = [];
