@@ -6,6 +6,7 @@ import { systemClock } from "../../src/units/clock.ts";
 import { BreakpointCache } from "../fakes/breakpoint-cache.ts";
 import { type CacheUse, PromptCache } from "../fakes/prompt-cache.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { agentEnvironment, runAgent } from "./agent-process.ts";
 import { type Language, startLoopHost } from "./loop-host.ts";
 
 /**
@@ -79,29 +80,8 @@ async function session(tools: string, agent: "claude" | "codex", language: Langu
     agent === "claude"
       ? [join(bin, "claude"), "--print", "--model", MODEL, "--allowedTools", "Bash", "--", task]
       : [join(bin, "codex"), "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", task];
-  const child = Bun.spawn(command, {
-    cwd: join(home, "work"),
-    env: {
-      PATH: process.env.PATH!,
-      HOME: home,
-      CODEX_HOME: join(home, ".codex"),
-      GATEWAY_KEY: key,
-      ANTHROPIC_BASE_URL: gateway.url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_SMALL_FAST_MODEL: MODEL,
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      IS_SANDBOX: "1",
-    },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: TIME_MS,
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const env = agentEnvironment(home, gateway.url, key, MODEL);
+  const { out, err, code } = await runAgent(command, join(home, "work"), env, TIME_MS);
   if (code !== 0 || process.env.AGENTS_VERBOSE !== undefined)
     console.log(`${code} ${out}\n${err}`.slice(-3_000));
   const usage: UsageAnswer = (await gateway.get("/v1/usage", key)).json;

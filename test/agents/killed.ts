@@ -8,6 +8,7 @@ import { gate } from "../fakes/gate.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
+import { agentEnvironment, runAgent } from "./agent-process.ts";
 import { LANGUAGES, type Language, startLoopHost } from "./loop-host.ts";
 
 /**
@@ -114,29 +115,9 @@ async function run(agent: Agent, url: string, key: string, tools: string) {
   writeFileSync(join(home, ".codex/config.toml"), codexConfig(url));
   writeFileSync(join(home, ".config/opencode/opencode.json"), opencodeConfig(url, key));
   const [program, ...words] = COMMANDS[agent];
-  const child = Bun.spawn([join(tools, "node_modules/.bin", program), ...words, "Take all steps."], {
-    cwd: join(home, "work"),
-    env: {
-      PATH: process.env.PATH!,
-      HOME: home,
-      CODEX_HOME: join(home, ".codex"),
-      GATEWAY_KEY: key,
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_SMALL_FAST_MODEL: MODEL,
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      IS_SANDBOX: "1",
-    },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: TIME_MS,
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const command = [join(tools, "node_modules/.bin", program), ...words, "Take all steps."];
+  const env = agentEnvironment(home, url, key, MODEL);
+  const { out, err, code } = await runAgent(command, join(home, "work"), env, TIME_MS);
   rmSync(home, { recursive: true, force: true });
   return { code, output: `${out}\n${err}` };
 }

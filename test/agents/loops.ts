@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { runAgent } from "./agent-process.ts";
 import { Line } from "./line.ts";
 import { LANGUAGES, startLoopHost } from "./loop-host.ts";
 
@@ -32,10 +33,12 @@ export async function runLoops(tools: string): Promise<boolean[]> {
   const loop = async (client: string, language: string, transport: string, ms: number) => {
     const line = await Line.open(Number(new URL(gateway.url).port), ms);
     const args = [`${line.url}/v1`, key, `test/${language}`, transport, String(HISTORY)];
-    const { out, err, code } = await run([...commandOf(client, tools), ...args], tools, {});
-    const done = code === 0 && out.includes(`"calls":${CALLS}`);
+    const { out, err, code } = await runAgent([...commandOf(client, tools), ...args], tools, {}, TIME_MS);
+    // Python writes JSON with spaces.
+    const figures = out.trim().replaceAll('": ', '":');
+    const done = code === 0 && figures.includes(`"calls":${CALLS}`);
     console.log(
-      `${client} on ${language}, ${transport}, ${ms} ms: ${done ? "done" : "FAILED"} ${out.trim()}; ${line.up} bytes up`,
+      `${client} on ${language}, ${transport}, ${ms} ms: ${done ? "done" : "FAILED"} ${figures}; ${line.up} bytes up`,
     );
     if (!done) console.log(err.slice(-2_000));
     line.close();
@@ -77,11 +80,8 @@ async function codexLoop(tools: string, language: string, provider: "openai" | "
     "--sandbox",
     "danger-full-access",
   ];
-  const { err, code } = await run([...command, "Take all steps."], home, {
-    HOME: home,
-    CODEX_HOME: folder,
-    GATEWAY_KEY: key,
-  });
+  const env = { HOME: home, CODEX_HOME: folder, GATEWAY_KEY: key };
+  const { err, code } = await runAgent([...command, "Take all steps."], home, env, TIME_MS);
   const shortened = host.requests.filter((request) => SHORTENING.test(request.text())).length;
   const done = code === 0 && err.includes(`step ${CALLS} done`) && shortened > 0 && line.posts === 0;
   console.log(
@@ -141,20 +141,3 @@ ${LANGUAGES.map(
 `;
 
 const TIME_MS = 150_000;
-
-async function run(command: string[], cwd: string, env: Record<string, string>) {
-  const child = Bun.spawn(command, {
-    cwd,
-    env: { PATH: process.env.PATH!, HOME: cwd, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: TIME_MS,
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { out: out.replaceAll('": ', '":'), err, code };
-}

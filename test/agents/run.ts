@@ -5,6 +5,7 @@ import { json, sse } from "../fakes/behaviours.ts";
 import { type Script, startFakeHost } from "../fakes/host.ts";
 import { refusal } from "../fakes/refusals.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { agentEnvironment, runAgent } from "./agent-process.ts";
 import { runCached } from "./cached.ts";
 import { runKilled } from "./killed.ts";
 import { LOOP_PACKAGES, runLoops } from "./loops.ts";
@@ -100,17 +101,14 @@ async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
   ];
   const { url } = gateway;
   const outcomes = [
-    await run("codex", gateway, key, claude, codex(codexConfig(url)), { GATEWAY_KEY: key }),
-    await run("claude-code", gateway, key, gpt, () => claudeCode("--model", "other/gpt"), {}),
+    await run("codex", gateway, key, claude, codex(codexConfig(url))),
+    await run("claude-code", gateway, key, gpt, () => claudeCode("--model", "other/gpt")),
     await run(
       "codex on a model that declines",
       gateway,
       key,
       claude,
       codex(codexConfig(url, "declining/codex")),
-      {
-        GATEWAY_KEY: key,
-      },
     ),
     await run("claude-code on a model that declines", gateway, key, gpt, () =>
       claudeCode("--model", "declining/claude-code"),
@@ -200,36 +198,14 @@ async function run(
   key: string,
   scripted: ScriptedHost,
   prepare: (home: string) => string[],
-  more: Record<string, string> = {},
 ): Promise<boolean> {
   scripted.begin();
   const home = mkdtempSync(join(tmpdir(), `agent-${agent}-`));
   const work = join(home, "work");
   mkdirSync(work);
   const command = prepare(home);
-  const child = Bun.spawn(command, {
-    cwd: work,
-    env: {
-      PATH: process.env.PATH!,
-      HOME: home,
-      CODEX_HOME: join(home, ".codex"),
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_SMALL_FAST_MODEL: "other/gpt",
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      IS_SANDBOX: "1",
-      ...more,
-    },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: TIME_MS,
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const env = agentEnvironment(home, url, key, "other/gpt");
+  const { out, err, code } = await runAgent(command, work, env, TIME_MS);
   const note = join(work, "note.txt");
   const wrote = existsSync(note) && readFileSync(note, "utf8") === NOTE;
   const done = code === 0 && wrote && scripted.sawNote();

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+
+/** How an agent finds the gateway and its own folders, and does nothing that nobody requested. */
+export const agentEnvironment = (home: string, url: string, key: string, model: string) => ({
+  HOME: home,
+  CODEX_HOME: join(home, ".codex"),
+  GATEWAY_KEY: key,
+  ANTHROPIC_BASE_URL: url,
+  ANTHROPIC_AUTH_TOKEN: key,
+  ANTHROPIC_SMALL_FAST_MODEL: model,
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  IS_SANDBOX: "1",
+});
+
+/** What an agent prints, and its exit code, in an environment that has nothing else but the path. */
+export async function runAgent(
+  command: string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+  timeout: number,
+) {
+  const child = Bun.spawn(command, {
+    cwd,
+    env: { PATH: process.env.PATH!, HOME: cwd, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout,
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { out, err, code };
+}
