@@ -12,6 +12,18 @@ export const agentEnvironment = (home: string, url: string, key: string, model: 
   IS_SANDBOX: "1",
 });
 
+/** Codex's config.toml, with the gateway as a provider of its own. */
+export const codexConfig = (url: string, model: string): string => `
+model = "${model}"
+model_provider = "gateway"
+model_reasoning_effort = "medium"
+[model_providers.gateway]
+name = "gateway"
+base_url = "${url}/v1"
+env_key = "GATEWAY_KEY"
+wire_api = "responses"
+`;
+
 /** What an agent prints, and its exit code, in an environment that has nothing else but the path. */
 export async function runAgent(
   command: string[],

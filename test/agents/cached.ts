@@ -6,7 +6,7 @@ import { systemClock } from "../../src/units/clock.ts";
 import { BreakpointCache } from "../fakes/breakpoint-cache.ts";
 import { type CacheUse, PromptCache } from "../fakes/prompt-cache.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
-import { agentEnvironment, runAgent } from "./agent-process.ts";
+import { agentEnvironment, codexConfig, runAgent } from "./agent-process.ts";
 import { type Language, startLoopHost } from "./loop-host.ts";
 
 /**
@@ -73,7 +73,7 @@ async function session(tools: string, agent: "claude" | "codex", language: Langu
   const home = mkdtempSync(join(tmpdir(), `agent-cached-${agent}-`));
   mkdirSync(join(home, "work"));
   mkdirSync(join(home, ".codex"));
-  writeFileSync(join(home, ".codex/config.toml"), codexConfig(gateway.url));
+  writeFileSync(join(home, ".codex/config.toml"), codexConfig(gateway.url, MODEL));
   const bin = join(tools, "node_modules/.bin");
   const task = "Take all steps.";
   const command =
@@ -118,17 +118,6 @@ models:
     max_output_tokens: 64000
     price: { input: 1, output: 5, cache_read: 0.1, cache_write: 1.25 }
     routes: [{ host: own, model: loop }]
-`;
-
-const codexConfig = (url: string): string => `
-model = "${MODEL}"
-model_provider = "gateway"
-model_reasoning_effort = "medium"
-[model_providers.gateway]
-name = "gateway"
-base_url = "${url}/v1"
-env_key = "GATEWAY_KEY"
-wire_api = "responses"
 `;
 
 if (import.meta.main) process.exit((await runCached(process.argv.at(-1)!)).every(Boolean) ? 0 : 1);

@@ -8,7 +8,7 @@ import { gate } from "../fakes/gate.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
-import { agentEnvironment, runAgent } from "./agent-process.ts";
+import { agentEnvironment, codexConfig, runAgent } from "./agent-process.ts";
 import { LANGUAGES, type Language, startLoopHost } from "./loop-host.ts";
 
 /**
@@ -112,7 +112,7 @@ async function run(agent: Agent, url: string, key: string, tools: string) {
   const home = mkdtempSync(join(tmpdir(), `agent-killed-${agent}-`));
   for (const folder of ["work", ".codex", ".config/opencode"])
     mkdirSync(join(home, folder), { recursive: true });
-  writeFileSync(join(home, ".codex/config.toml"), codexConfig(url));
+  writeFileSync(join(home, ".codex/config.toml"), codexConfig(url, MODEL));
   writeFileSync(join(home, ".config/opencode/opencode.json"), opencodeConfig(url, key));
   const [program, ...words] = COMMANDS[agent];
   const command = [join(tools, "node_modules/.bin", program), ...words, "Take all steps."];
@@ -142,16 +142,6 @@ models:
     price: { input: 1, output: 2 }
     routes: [{ host: failing, model: loop }, { host: loop, model: loop }]
 defaults: { accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null } }
-`;
-
-const codexConfig = (url: string): string => `
-model = "${MODEL}"
-model_provider = "gateway"
-[model_providers.gateway]
-name = "gateway"
-base_url = "${url}/v1"
-env_key = "GATEWAY_KEY"
-wire_api = "responses"
 `;
 
 const opencodeConfig = (url: string, key: string): string =>

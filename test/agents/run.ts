@@ -5,7 +5,7 @@ import { json, sse } from "../fakes/behaviours.ts";
 import { type Script, startFakeHost } from "../fakes/host.ts";
 import { refusal } from "../fakes/refusals.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
-import { agentEnvironment, runAgent } from "./agent-process.ts";
+import { agentEnvironment, codexConfig, runAgent } from "./agent-process.ts";
 import { runCached } from "./cached.ts";
 import { runKilled } from "./killed.ts";
 import { LOOP_PACKAGES, runLoops } from "./loops.ts";
@@ -101,7 +101,7 @@ async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
   ];
   const { url } = gateway;
   const outcomes = [
-    await run("codex", gateway, key, claude, codex(codexConfig(url))),
+    await run("codex", gateway, key, claude, codex(codexConfig(url, "other/claude"))),
     await run("claude-code", gateway, key, gpt, () => claudeCode("--model", "other/gpt")),
     await run(
       "codex on a model that declines",
@@ -169,17 +169,6 @@ const modelOf = (
     max_output_tokens: 64000
     price: { input: 1, output: 2 }
     routes: [{ host: ${host}, model: ${host}-scripted }]`;
-
-const codexConfig = (url: string, model = "other/claude"): string => `
-model = "${model}"
-model_provider = "gateway"
-model_reasoning_effort = "medium"
-[model_providers.gateway]
-name = "gateway"
-base_url = "${url}/v1"
-env_key = "GATEWAY_KEY"
-wire_api = "responses"
-`;
 
 const opencodeConfig = (url: string, key: string): string =>
   JSON.stringify({
