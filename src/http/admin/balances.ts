@@ -111,13 +111,15 @@ async function balanceView(
   };
 }
 
+/** `field` is what named it: a refusal tells. */
 export async function balanceNamed(
   id: string,
   { keyDeps }: Pick<HttpDeps, "keyDeps">,
+  field = "id",
 ): Promise<Balance | Refusal> {
   const withBudgets = await keyDeps.store.balanceWithBudgets(id as BalanceId);
   return (
     withBudgets?.balance ??
-    invalidField("id", `There is no balance \`${repeated(id)}\`. GET /admin/balances lists them.`)
+    invalidField(field, `There is no balance \`${repeated(id)}\`. GET /admin/balances lists them.`)
   );
 }

@@ -13,6 +13,7 @@ import { readUsd } from "../fields.ts";
 import { metricsResponse } from "../metrics-listener.ts";
 import { operation } from "../operation.ts";
 import { page } from "../reply.ts";
+import { balanceNamed } from "./balances.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
@@ -26,7 +27,7 @@ export const adminEndpoints = () => [
     const { balanceId } = entry;
     const done = await deps.ledger.credit({ ...entry, amount }).catch(async (error: unknown) => {
       // One that nobody ever used may have been removed since it was looked up.
-      const gone = await existing(balanceId, deps);
+      const gone = await balanceNamed(balanceId, deps, "balance_id");
       if (refused(gone)) return gone;
       throw error;
     });
@@ -136,20 +137,12 @@ async function namedBalance(
   if ((balance === undefined) === (key === undefined)) {
     return invalidField("balance_id", "Name either `balance_id` or `key_id`.");
   }
-  if (balance !== undefined) return existing(balance as BalanceId, { keyDeps });
+  if (balance !== undefined) {
+    const named = await balanceNamed(balance, { keyDeps }, "balance_id");
+    return refused(named) ? named : named.id;
+  }
   const found = await keyDeps.store.keyById(key as KeyId);
   return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
-}
-
-async function existing(
-  balance: BalanceId,
-  { keyDeps }: Pick<HttpDeps, "keyDeps">,
-): Promise<BalanceId | Refusal> {
-  const withBudgets = await keyDeps.store.balanceWithBudgets(balance);
-  return (
-    withBudgets?.balance.id ??
-    invalidField("balance_id", `There is no balance \`${balance}\`. GET /admin/balances lists them.`)
-  );
 }
 
 async function setSuspension(
