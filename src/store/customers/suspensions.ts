@@ -15,7 +15,7 @@ import { loggingSuspension } from "./logged-fields.ts";
 
 /** Suspends an account or a balance, or lifts that. Its reasons stand side by side; the gravest is shown. */
 export function suspend(db: Database, suspension: SuspensionRecord): Promise<Suspended | null> {
-  const { subject, reason, lifted, by } = suspension;
+  const { subject, reason, by } = suspension;
   return db.change<Suspended | null>(subject, async () => {
     const accounts = await db.read<VersionedRow>`SELECT id, version FROM accounts WHERE id = ${subject}`;
     const balances = await db.read<VersionedRow>`SELECT id, version FROM balances WHERE id = ${subject}`;
@@ -23,8 +23,11 @@ export function suspend(db: Database, suspension: SuspensionRecord): Promise<Sus
     const isKept = by === BY_GATEWAY ? byOperator(subject) : sql`false`;
     const standing = await db.read<StandingReason>`
       SELECT reason, ${isKept} AS "isKept" FROM suspension_reasons WHERE subject = ${subject}`;
-    const before = gravest(standing.map((one) => one.reason));
-    const suspended = gravest(reasonsAfter(standing, suspension));
+    const reasons = standing.map((one) => one.reason);
+    const reasonsThen = reasonsAfter(standing, suspension);
+    const ended = reasons.filter((one) => !reasonsThen.includes(one));
+    const before = gravest(reasons);
+    const suspended = gravest(reasonsThen);
     const rows = await db.read<{ id: BalanceId }>`
       SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
     const ids = rows.map(({ id }) => id);
@@ -34,8 +37,7 @@ export function suspend(db: Database, suspension: SuspensionRecord): Promise<Sus
         accounts.map((row) => touch("accounts", row)),
         balances.map((row) => touch("balances", row)),
         reason === null
-          ? sql`DELETE FROM suspension_reasons WHERE subject = ${subject}
-              AND (CAST(${lifted} AS TEXT) IS NULL OR reason = ${lifted}) AND NOT ${isKept}`
+          ? sql`DELETE FROM suspension_reasons WHERE subject = ${subject} AND reason IN ${db.among(ended)}`
           : sql`INSERT INTO suspension_reasons (subject, reason) VALUES (${subject}, ${reason})
               ON CONFLICT DO NOTHING`,
         sql`UPDATE accounts SET suspended = ${suspended} WHERE id = ${subject}`,
